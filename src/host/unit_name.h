@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a cgroup path to the unit it belongs to. Layer: host; pure.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define MG_UNIT_NAME_MAX 256
+
+struct mg_unit_name {
+        char unit[MG_UNIT_NAME_MAX]; /* "nginx.service", unescaped as systemd shows it */
+        size_t path_length;          /* of the unit's own cgroup: the prefix of the path */
+        bool user;                   /* a unit of a user manager */
+        uid_t user_uid;              /* of that manager, when user */
+};
+
+/*
+ * The deepest .service or .scope component; below user@N.service units belong to the user manager, and user@N.service
+ * itself counts only for processes in none of these. Returns 0, or -ENXIO: in no unit (a slice, a container's own tree, "/").
+ */
+int unit_name_from_cgroup(const char *path, struct mg_unit_name *ret_name);
+
+/* "redis-server.process", or "redis-server@1000.process" for a second user's: processes outside every unit. */
+void unit_name_for_process(
+                const char *executable,
+                uid_t uid,
+                uid_t own_uid,
+                char ret_name[static MG_UNIT_NAME_MAX]);
