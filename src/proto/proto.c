@@ -78,7 +78,8 @@ struct mg_span span_of(const char *string) {
 }
 
 int span_equals(struct mg_span span, const char *string) {
-        return span.length == strlen(string) && memcmp(span.bytes, string, span.length) == 0;
+        return span.length == strlen(string) &&
+               (span.length == 0 || memcmp(span.bytes, string, span.length) == 0);
 }
 
 static struct mg_span span_before(struct mg_span span, size_t at) {
@@ -108,17 +109,15 @@ int span_has_word(struct mg_span list, const char *word) {
 }
 
 /* Whole lines of printable characters, the last one ended like the others. */
-static bool is_framed(struct mg_span datagram) {
-        if (datagram.length == 0 || datagram.bytes[datagram.length - 1] != '\n')
+static bool is_framed(struct mg_span rest) {
+        if (rest.length == 0 || rest.bytes[rest.length - 1] != '\n')
                 return false;
-        while (datagram.length > 0) {
-                size_t length = datagram.bytes[0] == '\n'
-                                                ? 1
-                                                : utf8_printable_length(
-                                                                  datagram.bytes, datagram.length);
+        while (rest.length > 0) {
+                bool is_end = rest.bytes[0] == '\n';
+                size_t length = is_end ? 1 : utf8_printable_length(rest.bytes, rest.length);
                 if (length == 0)
                         return false;
-                datagram = span_after(datagram, length);
+                rest = span_after(rest, length);
         }
         return true;
 }
