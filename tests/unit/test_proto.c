@@ -260,7 +260,7 @@ static void test_words_of_a_list(void **state) {
         assert_false(span_equals((struct mg_span){ "x\0", 2 }, "x"));
 }
 
-/* Straight from RFC 3629, by code point: each is printable in its one form, and no other form is. */
+/* By code point, straight from RFC 3629: printable in its one form, and in no other. */
 static size_t utf8_encode(uint32_t point, size_t length, char *ret_bytes) {
         static const unsigned char leads[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
 
