@@ -89,9 +89,9 @@ def garbage_costs_the_connection(world):
 
 @test
 def an_unknown_verb_costs_nothing(world):
-    """A newer agent's verb: the connection lives, and is asked for statistics as any other."""
+    """A newer agent's verb is answered `unsupported`, as memguard-protocol(7) has it, and the connection lives."""
     world.run_daemon(BOTH)
-    bad = world.peer("bad", "unknown-verb").wait_for("stats")
+    bad = world.peer("bad", "unknown-verb").wait_for("unsupported 77").wait_for("stats")
     intervals(4)
     check("closed" not in bad.output(), "an unknown verb cost the connection")
     good_one_is_served(world)
