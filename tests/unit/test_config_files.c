@@ -158,10 +158,10 @@ static void test_in_the_way(void **state) {
                 const char *command; /* with the drop-in's path behind it */
                 const char *problem;
         } cases[] = {
-                { "mkdir -p", "cannot be read: is no regular file" },
-                { "mkfifo", "cannot be read: is no regular file" },
+                { "mkdir -p", "cannot be read: not a regular file" },
+                { "mkfifo", "cannot be read: not a regular file" },
                 { "ln -s /nowhere/at/all", "cannot be read: No such file or directory" },
-                { "truncate -s 5M", "cannot be read: is larger than 4M" },
+                { "truncate -s 5M", "cannot be read: larger than 4M" },
                 { "printf x >", "expected KEY=VALUE, a [SECTION] or a comment" },
                 { "ln -s 50-x.conf", "cannot be read: Too many levels of symbolic links" },
         };
