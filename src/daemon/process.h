@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process that has, or had, an agent: held by (pid, start time) with its statm open, so that a reused pid is
+ * never taken for it. Owned by its unit. Layer: daemon.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "core/sample.h"
+#include "host/proc.h"
+
+struct peer;
+struct unit;
+
+struct process {
+        struct mg_list by_unit;
+        struct unit *unit;
+        struct peer *peer; /* NULL: its agent is not connected (any more) */
+        struct mg_proc proc;
+        uid_t uid;
+        char comm[16];
+        struct mg_process_sample sample; /* as of the last tick and the last statistics */
+};
+
+int process_new(struct unit *unit,
+                const struct mg_proc *proc, /* taken over on success */
+                uid_t uid,
+                struct process **ret_process);
+
+/* Detaches its peer, which stays for its owner to close. Returns NULL. */
+struct process *process_free(struct process *process);
+
+struct process *process_find(const struct unit *unit, pid_t pid, uint64_t start_time);
+
+static inline struct process *process_of(struct mg_list *entry) {
+        return MG_CONTAINER_OF(entry, struct process, by_unit);
+}
+
+/* for (struct process *p = process_first(u); p; p = process_next(p)) */
+struct process *process_first(const struct unit *unit);
+struct process *process_next(const struct process *process);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tick: sample every unit, decide, start what is due. Allocates nothing while the set of units and processes
+ * stays the same. Layer: daemon.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct manager;
+struct mg_unit_sample;
+struct unit;
+
+int tick_start(struct manager *manager);
+
+/* IntervalSec= may have changed. */
+int tick_rearm(struct manager *manager);
+
+/* A sample of UNIT from what is known; PROCESSES are the manager's scratch, valid until the next call. */
+void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample);
+
+/* Reads the unit's numbers again, now. Returns 0, or -ENODEV: the unit is gone. */
+int tick_measure(struct unit *unit);
