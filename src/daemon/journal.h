@@ -65,14 +65,11 @@ static inline bool journal_wants(int level) {
         return level <= journal_level();
 }
 
-/*
- * Pure: may one more entry be made at NOW? *ret_suppressed: how many were left out in a minute that has ended, to be said now.
- */
-bool event_rate_admit(
-                struct mg_event_rate *rate,
-                uint32_t per_minute,
-                uint64_t now_usec,
-                uint64_t *ret_suppressed);
+/* Pure: may one more entry be made at NOW? If not, it is counted. */
+bool event_rate_admit(struct mg_event_rate *rate, uint32_t per_minute, uint64_t now_usec);
+
+/* How many were left out in a minute that has ended: to be said now, once. */
+uint64_t event_rate_take_suppressed(struct mg_event_rate *rate, uint64_t now_usec);
 
 /* The unit an entry is about. NAME NULL: none. */
 struct mg_journal_unit {
@@ -189,7 +186,6 @@ void journal_pinned(const struct mg_journal_pinned *event);
 struct mg_journal_config {
         const struct mg_problems *problems; /* NULL: none */
         size_t files;
-        size_t sections;
 };
 /* One line when it is in force, and one for each warning. */
 void journal_config_loaded(const struct mg_journal_config *event);

@@ -179,10 +179,10 @@ static size_t message_parts(
                 uint64_t *length,
                 struct iovec parts[static 5]) {
         *length = htole64(record->message.length);
-        parts[0] = (struct iovec){ record->fields_buffer, record->fields.length };
+        parts[0] = (struct iovec){ (char *) record->fields_buffer, record->fields.length };
         parts[1] = (struct iovec){ (char *) "MESSAGE\n", strlen("MESSAGE\n") };
         parts[2] = (struct iovec){ length, sizeof(*length) };
-        parts[3] = (struct iovec){ record->message_buffer, record->message.length };
+        parts[3] = (struct iovec){ (char *) record->message_buffer, record->message.length };
         parts[4] = (struct iovec){ (char *) "\n", 1 };
         return 5;
 }

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <systemd/sd-event.h>
 
+#include "base/text.h"
+
 /* Serves WatchdogSec= from EVENT's loop as long as that runs. Returns whether there is a watchdog. */
 bool notify_watchdog(sd_event *event);
 
@@ -30,3 +32,6 @@ struct notify_status {
 
 /* Sent only when the line differs from the last one. */
 void notify_status(const struct notify_status *status);
+
+/* The line itself; pure. */
+void notify_format_status(const struct notify_status *status, struct mg_text *text);
