@@ -23,7 +23,6 @@
 #include "daemon/options.h"
 
 struct bus_server;
-struct notify;
 struct peer;
 struct self;
 struct systemd_units;
@@ -60,10 +59,13 @@ struct manager {
         uint64_t discovery_mark;
 
         /* peers */
-        struct mg_list peers; /* struct peer.all */
+        struct mg_list peers;     /* struct peer.all */
+        struct mg_list graveyard; /* closed ones */
+        sd_event_source *graveyard_source;
         size_t n_peers;
         size_t max_peers; /* by RLIMIT_NOFILE */
         int agent_fd;     /* the listening socket */
+        bool agent_socket_own; /* made here, not by systemd: unlinked at the end */
         sd_event_source *listen_source;
         sd_event_source *listen_retry_source; /* after EMFILE */
         uint64_t late_replies;                /* of all peers that ever were */
@@ -83,13 +85,17 @@ struct manager {
         struct mg_candidate *candidates; /* scratch of the tick: room for every unit */
         size_t candidates_room;
 
+        /* agents that came and went since the last line about it */
+        uint32_t agents_connected;
+        uint32_t agents_lost;
+
         /* the rest of the daemon */
+        int bus_fd; /* a listening socket for the bus that systemd made; -EBADF: bus_server_new() makes its own */
         int lock_fd;
         int runtime_dir_fd;
         int state_dir_fd; /* -EBADF: no state directory; costs and pauses are not kept */
         sd_event_source *save_source;
         struct bus_server *bus;
-        struct notify *notify;
         struct self *self;
         uint64_t started_usec;
 };

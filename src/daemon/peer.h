@@ -56,6 +56,9 @@ struct peer_request {
         void *userdata;
 };
 
+/* Somebody who waits for the request in flight to end, to ask next. Called once; the peer may be closed by then. */
+typedef void (*peer_idle_handler)(struct peer *peer, void *userdata);
+
 struct peer {
         struct mg_list all; /* manager->peers */
         struct manager *manager;
@@ -67,8 +70,11 @@ struct peer {
         uid_t uid;
         sd_event_source *io_source;
         sd_event_source *deadline_source; /* hello, then the request in flight */
+        bool closed; /* in the manager's graveyard: freed once the event at hand has been dealt with */
 
         struct peer_request request;
+        peer_idle_handler idle_handler; /* NULL: nobody waits */
+        void *idle_userdata;
         uint64_t last_id;
         uint64_t last_heard_usec;
         uint64_t last_asked_usec;
@@ -90,17 +96,27 @@ struct peer {
         uint32_t n_heaps;
 
         /* the duty limit on statistics */
-        uint64_t stats_cost_usec; /* MG_UNKNOWN: never measured */
+        peer_reply_handler stats_handler; /* of who asked for the statistics in flight */
+        uint64_t stats_cost_usec;         /* MG_UNKNOWN: never measured */
         uint64_t stats_cost_bytes;
-        uint64_t stats_due_usec;
+        uint64_t stats_due_usec; /* not before: the duty limit, the spread after a restart, a refusal */
         uint32_t stats_refused;
 };
+
+/* Serves the manager's agent_fd. */
+int peer_listen(struct manager *manager);
 
 /* Takes over FD, a fresh connection. Closes it where limits or identity forbid. */
 void peer_accept(struct manager *manager, int fd);
 
-/* Tells a waiting request, logs REASON at debug, frees. Returns NULL. */
-struct peer *peer_close(struct peer *peer, const char *reason);
+/* Detaches, hangs up, tells a waiting request. The object stays readable until the event at hand is over. */
+void peer_close(struct peer *peer, const char *reason);
+
+/* The same, with a line in the journal: PROBLEM is the agent's fault. */
+void peer_fail(struct peer *peer, const char *problem);
+
+/* Closes all of them and frees what is closed: the daemon ends. */
+void peer_close_all(struct manager *manager);
 
 /*
  * Sends MESSAGE (its ID is filled in) and calls HANDLER exactly once, later. Returns 0, -EBUSY (one is in
@@ -113,8 +129,24 @@ int peer_request(
                 peer_reply_handler handler,
                 void *userdata);
 
+/* HANDLER hears when the request in flight has ended. One can wait; a second one replaces it. */
+void peer_when_idle(struct peer *peer, peer_idle_handler handler, void *userdata);
+
+/* A message that is no reply: hello, checkpoint, suspend, resume. Returns 0, or -EBADMSG: the peer is to be closed. */
+int peer_handle_news(struct peer *peer, const struct mg_message *message);
+
+/* From hello or stats-reply: what each allocator says. Allocates only when something textual changed. */
+void peer_take_heaps(struct peer *peer, const struct mg_message *message);
+void peer_done_strings(struct peer *peer);
+
 /* What is to be asked of it now by itself: tune, statistics, a ping. From the tick; never during a round of its unit. */
 void peer_work(struct peer *peer, uint64_t now_usec);
+
+/* Whether the duty limit, MaxPause= and the configuration let statistics be asked for at NOW. */
+bool peer_may_ask_stats(const struct peer *peer, uint64_t now_usec);
+
+/* Asks for statistics, which end up in the process's sample before HANDLER (may be NULL) hears. Returns as peer_request(). */
+int peer_ask_stats(struct peer *peer, peer_reply_handler handler, void *userdata);
 
 static inline bool peer_is_busy(const struct peer *peer) {
         return peer->request.verb != MG_VERB_UNKNOWN;
