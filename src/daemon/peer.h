@@ -99,6 +99,7 @@ struct peer {
         peer_reply_handler stats_handler; /* of who asked for the statistics in flight */
         uint64_t stats_cost_usec;         /* MG_UNKNOWN: never measured */
         uint64_t stats_cost_bytes;
+        uint64_t stats_sent_usec;
         uint64_t stats_due_usec; /* not before: the duty limit, the spread after a restart, a refusal */
         uint32_t stats_refused;
 };

@@ -112,8 +112,6 @@ static void take_stats(struct peer *peer, const struct mg_message *reply) {
 static void on_stats(
                 struct peer *peer, int status, const struct mg_message *reply, void *userdata) {
         uint64_t now_usec = manager_now(peer->manager);
-        uint64_t sent_usec = peer->stats_due_usec; /* parked there by peer_ask_stats() */
-        uint64_t cost;
 
         if (peer->closed)
                 return;
@@ -124,10 +122,10 @@ static void on_stats(
                 peer->stats_refused++;
                 return;
         }
-        learn_cost(peer, reply, now_usec - sent_usec);
+        learn_cost(peer, reply, now_usec - peer->stats_sent_usec);
         take_stats(peer, reply);
-        cost = predict_cost(peer);
-        peer->stats_due_usec = mg_add_cap(sent_usec, duty_interval_usec(cost));
+        peer->stats_due_usec = mg_add_cap(
+                        peer->stats_sent_usec, duty_interval_usec(predict_cost(peer)));
 }
 
 /* Two handlers for one reply: the peer's own first, so that the second finds the sample filled. */
@@ -155,7 +153,7 @@ int peer_ask_stats(struct peer *peer, peer_reply_handler handler, void *userdata
         if (r < 0)
                 return r;
         peer->stats_handler = handler;
-        peer->stats_due_usec = peer->request.sent_usec;
+        peer->stats_sent_usec = peer->request.sent_usec;
         if (message.number[MG_NUMBER_FORCE] == 1) {
                 peer->stats_forced = true;
                 if (now_bytes_of(peer) > LARGE_HEAP_BYTES)
