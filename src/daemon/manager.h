@@ -78,6 +78,8 @@ struct manager {
         uint64_t ticks;
         uint64_t last_slow_usec;    /* when the once-a-minute part ran last */
         uint64_t tick_stretch_usec; /* added to IntervalSec= while memory.stat is slow to read */
+        uint64_t trimmed_bytes;       /* by rounds since the start */
+        uint64_t trims;
         struct mg_list rounds;      /* struct trim_round.all */
         size_t n_rounds;
         struct mg_process_sample *samples; /* scratch of the tick: room for the largest unit */

@@ -66,6 +66,17 @@ void peer_when_idle(struct peer *peer, peer_idle_handler handler, void *userdata
         peer->idle_userdata = userdata;
 }
 
+void peer_forget(struct peer *peer, const void *userdata) {
+        if (peer->idle_userdata == userdata)
+                peer->idle_handler = NULL;
+        if (peer->request.userdata != userdata)
+                return;
+        if (peer->stats_handler)
+                peer->stats_handler = NULL; /* the statistics themselves are still welcome */
+        else
+                peer->request.handler = NULL;
+}
+
 static void detach(struct peer *peer) {
         struct process *process = MG_TAKE(peer->process);
 

@@ -133,6 +133,9 @@ int peer_request(
 /* HANDLER hears when the request in flight has ended. One can wait; a second one replaces it. */
 void peer_when_idle(struct peer *peer, peer_idle_handler handler, void *userdata);
 
+/* Whoever waits for the peer with USERDATA does not want to hear any more. */
+void peer_forget(struct peer *peer, const void *userdata);
+
 /* A message that is no reply: hello, checkpoint, suspend, resume. Returns 0, or -EBADMSG: the peer is to be closed. */
 int peer_handle_news(struct peer *peer, const struct mg_message *message);
 
@@ -145,6 +148,9 @@ void peer_work(struct peer *peer, uint64_t now_usec);
 
 /* Whether the duty limit, MaxPause= and the configuration let statistics be asked for at NOW. */
 bool peer_may_ask_stats(const struct peer *peer, uint64_t now_usec);
+
+/* The same on credit, around a trim, where growth of live must not be taken for a failure. The debt is paid by waiting longer. */
+bool peer_may_look(const struct peer *peer);
 
 /* Asks for statistics, which end up in the process's sample before HANDLER (may be NULL) hears. Returns as peer_request(). */
 int peer_ask_stats(struct peer *peer, peer_reply_handler handler, void *userdata);

@@ -20,6 +20,9 @@
 #define STATS_INTERVAL_USEC MG_USEC_PER_MIN
 #define PING_INTERVAL_USEC  MG_USEC_PER_MIN
 
+/* How far ahead of the duty limit the looks around a trim may go. Less than a refusal's pause, which holds for them too. */
+#define STATS_CREDIT_USEC (50 * MG_USEC_PER_SEC)
+
 /* A first look at a heap larger than this is worth a line: it may take a while. */
 #define LARGE_HEAP_BYTES (256 * MG_MIB)
 
@@ -51,6 +54,11 @@ bool peer_may_ask_stats(const struct peer *peer, uint64_t now_usec) {
             !has_statistics(peer) || now_usec < peer->stats_due_usec)
                 return false;
         return cost == MG_UNKNOWN ? !peer->stats_forced : cost <= config->max_pause_usec;
+}
+
+bool peer_may_look(const struct peer *peer) {
+        return !peer->closed &&
+               peer_may_ask_stats(peer, manager_now(peer->manager) + STATS_CREDIT_USEC);
 }
 
 static void learn_cost(struct peer *peer, const struct mg_message *reply, uint64_t elapsed_usec) {
@@ -94,6 +102,9 @@ static void take_stats(struct peer *peer, const struct mg_message *reply) {
         struct mg_process_sample *sample = &peer->process->sample;
 
         peer_take_heaps(peer, reply);
+        if (proc_rss_anon(&peer->process->proc, &sample->rss_anon_bytes) < 0)
+                sample->rss_anon_bytes = MG_UNKNOWN;
+        sample->stats_rss_bytes = sample->rss_anon_bytes;
         sample->live_bytes = sum_heaps(peer, MG_HEAP_LIVE_BYTES);
         sample->system_bytes = sum_heaps(peer, MG_HEAP_SYSTEM_BYTES);
         sample->estimate_bytes = sum_heaps(peer, MG_HEAP_FREEABLE_BYTES);
@@ -112,6 +123,7 @@ static void take_stats(struct peer *peer, const struct mg_message *reply) {
 static void on_stats(
                 struct peer *peer, int status, const struct mg_message *reply, void *userdata) {
         uint64_t now_usec = manager_now(peer->manager);
+        uint64_t earliest_usec = peer->stats_due_usec;
 
         if (peer->closed)
                 return;
@@ -125,7 +137,8 @@ static void on_stats(
         learn_cost(peer, reply, now_usec - peer->stats_sent_usec);
         take_stats(peer, reply);
         peer->stats_due_usec = mg_add_cap(
-                        peer->stats_sent_usec, duty_interval_usec(predict_cost(peer)));
+                        MG_MAX(earliest_usec, peer->stats_sent_usec),
+                        duty_interval_usec(predict_cost(peer)));
 }
 
 /* Two handlers for one reply: the peer's own first, so that the second finds the sample filled. */

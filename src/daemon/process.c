@@ -23,7 +23,9 @@ static void init_sample(struct process *process) {
                 .arenas = MG_UNKNOWN,
                 .stats_at_usec = MG_UNKNOWN,
                 .cache_bytes = MG_UNKNOWN,
+                .stats_rss_bytes = MG_UNKNOWN,
         };
+        process->round_before_bytes = MG_UNKNOWN;
 }
 
 /* The tick fills the manager's scratch for the largest unit; growing it here keeps the tick free of allocations. */
@@ -68,12 +70,23 @@ struct process *process_free(struct process *process) {
         if (!process)
                 return NULL;
         if (process->peer)
-                process->peer->process = NULL;
+                peer_close(process->peer, "its process is gone");
+        if (process->unit->round && process->round_before_bytes != MG_UNKNOWN)
+                process->unit->round_lost_bytes = mg_add_cap(
+                                process->unit->round_lost_bytes, process->round_before_bytes);
         list_remove(&process->by_unit);
         process->unit->n_processes--;
         proc_close(&process->proc);
         free(process);
         return NULL;
+}
+
+uint64_t process_footprint(const struct process *process) {
+        const struct mg_process_sample *sample = &process->sample;
+
+        if (sample->rss_anon_bytes == MG_UNKNOWN)
+                return MG_UNKNOWN;
+        return mg_add_cap(sample->rss_anon_bytes, sample->swap_bytes == MG_UNKNOWN ? 0 : sample->swap_bytes);
 }
 
 struct process *process_find(const struct unit *unit, pid_t pid, uint64_t start_time) {

@@ -31,10 +31,13 @@ int process_new(struct unit *unit,
                 uid_t uid,
                 struct process **ret_process);
 
-/* Detaches its peer, which stays for its owner to close. Returns NULL. */
+/* Closes its peer. Returns NULL. */
 struct process *process_free(struct process *process);
 
 struct process *process_find(const struct unit *unit, pid_t pid, uint64_t start_time);
+
+/* RssAnon and swap, as last read; MG_UNKNOWN: never. */
+uint64_t process_footprint(const struct process *process);
 
 static inline struct process *process_of(struct mg_list *entry) {
         return MG_CONTAINER_OF(entry, struct process, by_unit);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct manager;
@@ -19,5 +20,5 @@ int tick_rearm(struct manager *manager);
 /* A sample of UNIT from what is known; PROCESSES are the manager's scratch, valid until the next call. */
 void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample);
 
-/* Reads the unit's numbers again, now. Returns 0, or -ENODEV: the unit is gone. */
-int tick_measure(struct unit *unit);
+/* Reads the unit's numbers again, now, VmSwap too where that is dear (WITH_SWAP). -ENODEV: the unit is gone; old numbers stay. */
+int tick_measure(struct unit *unit, bool with_swap);

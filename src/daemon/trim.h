@@ -47,4 +47,7 @@ int trim_start(struct unit *unit, const struct mg_decision *decision);
 /* Ends the unit's round without learning from it; its handler hears TRIM_GONE. */
 void trim_cancel(struct unit *unit);
 
+/* Rounds at work: those that wait for a silent agent do not count against MaxConcurrentTrims=. */
+size_t trim_running(const struct manager *manager);
+
 const char *trim_status_to_string(enum trim_status status); /* "done", "dry-run", "held", "gone" */

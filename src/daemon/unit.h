@@ -56,6 +56,8 @@ struct unit {
         uint32_t n_agents;        /* of these, connected and past hello */
         uint32_t n_pids; /* in the cgroup, as of the last minute; n_processes where nobody knows */
         bool sampled;    /* memory holds a sample */
+        uint64_t slow_due_usec; /* of the once-a-minute readings, scattered over the minute */
+        uint64_t round_lost_bytes; /* of processes that ended during the round: no gain of ours */
 
         /* decided */
         struct mg_policy_state policy;
@@ -69,10 +71,12 @@ struct unit {
         uint64_t summary_trims; /* counters as of then */
         uint64_t summary_trimmed_bytes;
         uint64_t summary_would_trim;
+        uint64_t summary_pause_usec; /* the longest since */
 
         struct mg_history history;
         uint64_t created_usec;
         uint64_t mark; /* of the last discovery that saw it */
+        bool configured;
         bool state_dirty;
 };
 
@@ -106,6 +110,9 @@ void unit_set_systemd(
                 enum mg_activity activity,
                 uint64_t watchdog_usec);
 
+/* The other half of source and cgroup: opens it anew. -ENOENT: gone. */
+int unit_open_cgroup(struct unit *unit);
+
 /* Forgets all that was learned of an earlier life: a restart has happened. */
 void unit_start_afresh(struct unit *unit);
 
@@ -114,6 +121,10 @@ void unit_configure(struct unit *unit);
 
 /* Its pids, agents or not, into PIDS (room for MAX). Returns how many there are, or -errno. */
 int unit_pids(const struct unit *unit, pid_t *pids, size_t max);
+
+/* How the journal names it. */
+struct mg_journal_unit;
+struct mg_journal_unit unit_for_journal(const struct unit *unit);
 
 static inline struct unit *unit_of(struct mg_list *entry) {
         return MG_CONTAINER_OF(entry, struct unit, all);
