@@ -19,7 +19,9 @@ struct mg_account {
         uint64_t pinned_bytes;
         uint64_t other_bytes;
         uint64_t lazyfree_bytes;
-        bool known; /* at least one process's statistics are in: else all is other */
+        uint64_t reach_bytes; /* of retained: what the allocators believe they can give back, stuck or not */
+        bool anon_known; /* else anon_bytes is 0 for want of any source */
+        bool known;      /* at least one process's statistics are in: else all is other */
 };
 
 /* What one process's allocators hold resident without it being live; MG_UNKNOWN without statistics. */
@@ -36,3 +38,9 @@ void account_unit(
                 const struct mg_unit_sample *sample,
                 uint64_t stuck_bytes,
                 struct mg_account *ret);
+
+/* Divides retained anew between freeable and pinned. */
+void account_set_stuck(struct mg_account *account, uint64_t stuck_bytes);
+
+/* How much of a process's retained memory its allocators could give back; 0 without statistics or means. */
+uint64_t account_process_reach(const struct mg_process_sample *process);

@@ -81,7 +81,8 @@ struct mg_condition {
 struct mg_decision {
         enum mg_action action;
         enum mg_reason reason;
-        bool would_trim; /* a trim but for Mode=observe */
+        bool would_trim;     /* a trim but for Mode=observe */
+        bool pressure_alert; /* under pressure, and the excess is live: no trim can help */
         struct mg_account account;
         uint64_t trim_above_bytes;     /* TrimAbove= resolved against live */
         uint64_t expected_bytes;       /* what a trim should bring */
@@ -105,8 +106,10 @@ struct mg_outcome {
         uint64_t free_chunks; /* of the processes asked, for the learned rates */
         uint64_t asked_bytes; /* their retained bytes, for the same */
         uint32_t n_asked;
-        uint32_t n_answered;
+        uint32_t n_answered; /* refusals included */
         uint32_t n_refused;
+        uint64_t predicted_pause_usec; /* of the worst process asked; 0: no rate is learned */
+        bool sliced;                   /* all that were asked trim in slices */
         bool by_hand;
         uint64_t anon_thp_before_bytes;
         enum mg_reason reason; /* why it was due */
@@ -116,30 +119,40 @@ struct mg_outcome {
 uint64_t outcome_gain(const struct mg_outcome *outcome);
 
 struct mg_policy_state {
-        uint64_t cooldown_until_usec;
-        uint64_t backoff_usec; /* the current length; 0: none */
+        uint64_t cooldown_until_usec; /* after every round; nothing but an operator's hand ignores it */
+        uint64_t backoff_until_usec; /* a mass free and pressure ignore it */
+        uint64_t backoff_usec;       /* the current length; 0: none */
         enum mg_reason backoff_reason;
         uint64_t stuck_bytes;
         uint64_t stuck_at_usec;
+        bool stuck_pending;      /* a round has ended: the next sample says what it left */
+        uint64_t last_trim_usec; /* end of the last round; MG_UNKNOWN: never */
         uint64_t last_gain_bytes;
-        uint64_t last_live_bytes;   /* at the last statistics, to see a mass free */
-        uint64_t mass_free_at_usec; /* when one was seen; MG_UNKNOWN: never, or served */
+        uint64_t last_live_bytes;     /* at the last statistics, to see a mass free */
+        uint32_t last_live_processes; /* a process that ends takes its live bytes along: no mass free */
+        uint64_t mass_free_at_usec;   /* when one was seen; MG_UNKNOWN: never, or served */
+        uint64_t mass_free_bytes;     /* by how much live fell; 0 for a checkpoint */
+        uint64_t mass_free_bar_bytes; /* the next one has to be larger */
         uint64_t checkpoint_seen_usec;
         uint64_t after_trim_footprint_bytes;
         uint64_t after_trim_thp_bytes;
         uint64_t pause_usec_per_gib; /* learned; MG_UNKNOWN: the generic rate */
         uint64_t pause_usec_per_million_chunks;
         uint64_t last_pause_usec;
-        bool regrowth_checked;
+        bool regrowth_checked; /* the window after the last round is over, or has shown it */
+        bool refill_checked;
         bool breaker_open;
         bool pinned;
         bool refilled;
         uint64_t idle_since_usec;
         uint64_t last_cpu_usage_usec;
+        uint64_t last_cpu_at_usec;
         uint64_t last_sample_usec;
         uint64_t trims;
         uint64_t trimmed_bytes;
         uint64_t would_trim;
+        uint64_t would_trim_bytes; /* what those would have brought */
+        uint64_t would_trim_at_usec;
         bool would_trim_counted;
         struct mg_outcome last; /* valid when trims > 0 or last.n_asked > 0 */
         struct mg_verdict_state verdict;
@@ -181,8 +194,20 @@ uint64_t policy_predict_pause(
                 const struct mg_policy_state *state,
                 const struct mg_process_sample *process);
 
-const char *reason_to_string(enum mg_reason reason); /* "below-threshold" */
-const char *action_to_string(enum mg_action action); /* "hold", "trim" */
+/* Back-off and cool-down of a unit's state, as they stand at NOW. */
+bool policy_in_backoff(const struct mg_policy_state *state, uint64_t now_usec);
+
+/* stuck_bytes after its halving each CooldownMaxSec=. */
+uint64_t policy_stuck(
+                const struct mg_policy_state *state,
+                const struct mg_unit_config *config,
+                uint64_t now_usec);
+
+const char *condition_state_to_string(
+                enum mg_condition_state state);            /* "skipped", "holds", "fails" */
+const char *quantity_to_string(enum mg_quantity quantity); /* "none", "bytes", "usec", "count" */
+const char *reason_to_string(enum mg_reason reason);       /* "below-threshold" */
+const char *action_to_string(enum mg_action action);       /* "hold", "trim" */
 
 /* One sentence for an operator, without numbers: "retained memory is under TrimAbove=". */
 const char *reason_describe(enum mg_reason reason);

@@ -60,6 +60,8 @@ struct mg_process_sample {
         uint64_t arenas;
         uint64_t stats_at_usec; /* monotonic time of those statistics; MG_UNKNOWN: none yet */
         uint64_t cache_bytes;   /* registered caches */
+        /* RssAnon at those statistics: growth since then counts as live, not as retained; 0 or MG_UNKNOWN: not told. */
+        uint64_t stats_rss_bytes;
         bool has_agent;
         bool can_trim;
         bool sliced;    /* the allocator in use trims in slices: a pause is one slice */
@@ -79,3 +81,6 @@ struct mg_unit_sample {
         bool under_pressure;         /* PSI or memory.events say so now */
         bool paused;                 /* by memguardctl pause, or Paused=yes */
 };
+
+const char *source_to_string(enum mg_source source);       /* "cgroup", "proc" */
+const char *activity_to_string(enum mg_activity activity); /* "active", "reloading", ... */

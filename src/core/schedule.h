@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@ struct mg_candidate {
         uint64_t expected_bytes;
         uint64_t predicted_pause_usec;
         uint64_t due_since_usec; /* since when it has been waiting */
+        bool urgent;             /* under pressure: before all that are not */
 };
 
 /*

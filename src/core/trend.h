@@ -13,12 +13,15 @@
 #define MG_TREND_FLOORS_MAX 120
 #define MG_TREND_FLOORS_MIN 15
 
+/* Floors are kept in KiB: 4 TiB fit, larger ones are cut. A minute without a sample: */
+#define MG_TREND_GAP UINT32_MAX
+
 struct mg_trend {
-        uint64_t floor_kib[MG_TREND_FLOORS_MAX]; /* ring; minutes without a sample are MG_UNKNOWN */
+        uint32_t floor_kib[MG_TREND_FLOORS_MAX]; /* ring; MG_TREND_GAP: a minute without a sample */
         uint32_t head;                           /* where the next finished floor goes */
         uint32_t count;                          /* finished floors in the ring */
         uint64_t minute;                         /* the one being gathered: usec / 60 s */
-        uint64_t lowest_kib;                     /* of that minute */
+        uint32_t lowest_kib;                     /* of that minute */
         bool started;
 };
 
@@ -28,11 +31,16 @@ struct mg_slope {
         uint32_t floors;         /* that went in */
         uint64_t first_third_floor_bytes;
         uint64_t last_third_floor_bytes;
+        uint64_t first_third_peak_bytes; /* the highest floor of that third */
+        uint64_t last_third_peak_bytes;
 };
 
 void trend_init(struct mg_trend *trend);
 
-/* A sample of VALUE bytes at NOW (monotonic). Returns true when it closed a minute. Backward NOW is ignored. */
+/*
+ * A sample of VALUE bytes at NOW (monotonic). Returns true when it closed a minute. After a step back of the clock the minute
+ * being gathered begins anew; a step forward leaves gaps.
+ */
 bool trend_add(struct mg_trend *trend, uint64_t value_bytes, uint64_t now_usec);
 
 /* Over the last MAX_FLOORS floors (0: all). Returns 0 or -ENODATA with fewer than MG_TREND_FLOORS_MIN. */

@@ -30,6 +30,7 @@ struct mg_verdict_state {
         enum mg_verdict verdict;
         enum mg_verdict candidate;   /* seen once, not yet believed */
         uint32_t live_growth_floors; /* minutes of live-growth without a plateau */
+        uint64_t answered_usec;      /* the NOW of the last answer: one sample is one answer */
 };
 
 /* What only the policy knows. */
@@ -37,6 +38,7 @@ struct mg_verdict_hints {
         bool has_agent;
         bool pinned;
         bool refilled;
+        bool trimmed; /* within the floors: anon fell by our own doing */
 };
 
 void verdict_init(struct mg_verdict_state *state);

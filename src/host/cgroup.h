@@ -7,6 +7,8 @@
 
 #include "core/sample.h"
 
+#define MG_CGROUP_PATH_MAX 4096
+
 enum mg_hierarchy {
         MG_HIERARCHY_UNIFIED, /* cgroup v2 with the memory controller */
         MG_HIERARCHY_LEGACY,  /* v1, or hybrid with memory on v1: numbers come from /proc */
@@ -16,7 +18,10 @@ enum mg_hierarchy {
 
 const char *hierarchy_to_string(enum mg_hierarchy hierarchy);
 
-/* Where the memory controller is mounted, found by libcgroup. ROOT_OVERRIDE (--cgroup-root) is taken as unified. Not thread-safe. */
+/*
+ * Where the memory controller is mounted, found by libcgroup: a unified root is what cgroup_open() takes; a legacy one is for
+ * messages. MG_HIERARCHY_NONE gives "". ROOT_OVERRIDE (--cgroup-root) is taken as unified, without a trailing "/". Not thread-safe.
+ */
 int cgroup_find_root(
                 const char *root_override,
                 char *ret_root,
@@ -51,9 +56,15 @@ int cgroup_cpu_usage(const struct mg_cgroup *cgroup, uint64_t *ret_usec);
 /* nr_dying_descendants of cgroup.stat. */
 int cgroup_dying(const struct mg_cgroup *cgroup, uint64_t *ret_count);
 
-/* The pids in PATH and below, into PIDS (room for MAX). Returns how many there are; threaded subgroups are skipped. */
+/*
+ * The pids in PATH and below, into PIDS (room for MAX). Returns how many there are, which may be more than MAX. Left out: threaded
+ * subgroups (their processes are listed by the domain above) and cgroups below that are units of their own, as user@1000.service has.
+ */
 int cgroup_pids(const char *root, const char *path, pid_t *pids, size_t max);
 
-/* Calls VISIT with each cgroup's path below the root, parents first, by libcgroup's tree walk. Non-zero from VISIT ends the walk. */
+/*
+ * Calls VISIT with each cgroup's path below the root ("/" first), parents before children: by libcgroup's tree walk where ROOT is
+ * the mount it knows. Non-zero from VISIT ends the walk and is returned. What vanishes meanwhile is left out.
+ */
 typedef int (*mg_cgroup_visitor)(void *userdata, const char *path);
 int cgroup_walk(const char *root, mg_cgroup_visitor visit, void *userdata);

@@ -22,26 +22,32 @@ struct mg_proc {
 int proc_open(const char *proc_root, pid_t pid, struct mg_proc *ret_proc);
 void proc_close(struct mg_proc *proc);
 
-/* The tick: one pread of statm. RssAnon = resident - shared, in bytes. */
+/* The tick: one pread of statm. RssAnon = resident - shared, in bytes; 0 of a zombie. */
 int proc_rss_anon(const struct mg_proc *proc, uint64_t *ret_bytes);
 
 int proc_start_time(const char *proc_root, pid_t pid, uint64_t *ret_start_time);
 
-/* The v2 path ("0::") or, on a v1 host, systemd's ("name=systemd"): into RET_PATH. */
+/* The cgroup that says which unit it is in (proc_cgroup_parse()); "/" also where the kernel has no cgroups. */
 int proc_cgroup_path(const char *proc_root, pid_t pid, char *ret_path, size_t size);
 
 int proc_comm(const char *proc_root, pid_t pid, char *ret_comm, size_t size);
 
-/* The executable's path; -EACCES without the right. */
+/*
+ * The executable's path, without the " (deleted)" that an upgrade leaves behind. -EACCES without the right, -ENODATA for a
+ * kernel thread.
+ */
 int proc_exe(const char *proc_root, pid_t pid, char *ret_path, size_t size);
 
 /* Numbers of /proc/PID/status. */
 struct mg_proc_status {
-        uid_t uid;
+        uid_t uid; /* effective: the one SO_PEERCRED names */
+        uid_t real_uid;
         pid_t parent;
-        uint64_t swap_bytes;
+        char state;          /* 'R', 'S', ..., 'Z'; '?' unknown */
+        uint64_t swap_bytes; /* MG_UNKNOWN: a kernel thread, a zombie */
         uint32_t threads;
         bool no_new_privs;
+        bool seccomp; /* a filter or strict mode is in force */
 };
 int proc_status(const char *proc_root, pid_t pid, struct mg_proc_status *ret_status);
 
@@ -51,6 +57,20 @@ int proc_cpu_usage(const char *proc_root, pid_t pid, uint64_t *ret_usec);
 /* smaps_rollup: rare looks only (20-50 ms at several GiB, the process's mmap blocked for as long). */
 int proc_anon_huge(const char *proc_root, pid_t pid, uint64_t *ret_bytes);
 
+/* Calls VISIT with each process there is. Non-zero from VISIT ends the walk and is returned. */
+typedef int (*mg_proc_visitor)(void *userdata, pid_t pid);
+int proc_walk(const char *proc_root, mg_proc_visitor visit, void *userdata);
+
+/* Field 22 of /proc/PID/stat; fields count from the last ")", for a comm may hold anything. */
 int proc_stat_parse_start_time(const char *stat_text, uint64_t *ret_start_time);
+
+/* Fields 14 + 15, in clock ticks. */
+int proc_stat_parse_cpu_ticks(const char *stat_text, uint64_t *ret_ticks);
+
 int proc_statm_parse(const char *statm_text, uint64_t page_size, uint64_t *ret_rss_anon_bytes);
+
+/*
+ * The v2 path ("0::"); where that is "/" (v2 mounted beside a v1 host's hierarchies, or not at all) systemd's own
+ * ("name=systemd"); "/" when neither says more. -ESRCH when the kernel marks the cgroup as deleted: the process is on its way out.
+ */
 int proc_cgroup_parse(const char *cgroup_text, char *ret_path, size_t size);

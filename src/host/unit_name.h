@@ -11,10 +11,10 @@
 #define MG_UNIT_NAME_MAX 256
 
 struct mg_unit_name {
-        char unit[MG_UNIT_NAME_MAX]; /* "nginx.service", unescaped as systemd shows it */
-        size_t path_length;          /* of the unit's own cgroup: the prefix of the path */
-        bool user;                   /* a unit of a user manager */
-        uid_t user_uid;              /* of that manager, when user */
+        char unit[MG_UNIT_NAME_MAX]; /* "nginx.service", unescaped as systemd shows it; printable ASCII only */
+        size_t path_length; /* of the unit's own cgroup: the prefix of the path */
+        bool user;          /* a unit of a user manager */
+        uid_t user_uid;     /* of that manager, when user */
 };
 
 /*
@@ -23,7 +23,10 @@ struct mg_unit_name {
  */
 int unit_name_from_cgroup(const char *path, struct mg_unit_name *ret_name);
 
-/* "redis-server.process", or "redis-server@1000.process" for a second user's: processes outside every unit. */
+/* Whether this component of a cgroup path is a unit: ends in .service or .scope. */
+bool unit_name_is_unit(const char *component, size_t length);
+
+/* "redis-server.process", or "redis-server@1000.process" for a second user's: processes outside every unit. EXECUTABLE may be a path. */
 void unit_name_for_process(
                 const char *executable,
                 uid_t uid,

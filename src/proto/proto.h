@@ -107,7 +107,7 @@ enum mg_heap_number {
 enum mg_heap_text {
         MG_HEAP_ALLOCATOR, /* glibc, jemalloc, tcmalloc, mimalloc */
         MG_HEAP_VERSION,
-        MG_HEAP_PREFIX,  /* of its symbols: "", "je_", "_rjem_" */
+        MG_HEAP_PREFIX,  /* of its symbols: "je_", "_rjem_"; absent: none */
         MG_HEAP_OPTIONS, /* effective, space-separated name:value pairs */
         MG_HEAP_CAN,     /* comma-separated: stats, trim, arena-tops, tune */
         MG_HEAP_NOTICE,  /* hello: something worth one line: options not in effect, no statistics */
@@ -136,25 +136,40 @@ struct mg_message {
 void proto_init(struct mg_message *message, enum mg_verb verb);
 
 /*
- * Reads DATAGRAM, whose bytes MESSAGE then points into. Returns 0, or -EBADMSG: no VERB= first, a line
- * without "=", a byte below 0x20 or 0x7f, invalid UTF-8, a missing last newline, an empty or repeated
- * known key, a known number that is not an unsigned decimal, more than MG_HEAPS_MAX heaps, a key
- * that the verb requires missing; -EMSGSIZE beyond MG_MESSAGE_MAX_BYTES. Unknown keys are ignored.
+ * Reads DATAGRAM, whose bytes MESSAGE then points into. Returns 0, -EMSGSIZE beyond
+ * MG_MESSAGE_MAX_BYTES, or -EBADMSG: no VERB= first, a line without "=" or without a key, a control
+ * character (C0, DEL, C1), invalid UTF-8, a missing last newline, a known key that is repeated or
+ * empty, a known number that is not an unsigned decimal below MG_UNKNOWN, a RESULT= this version
+ * lacks, more than MG_HEAPS_MAX heaps, a heap key beyond HEAPS=, a key that the verb (or a heap)
+ * requires missing. Unknown keys are ignored.
  */
 int proto_decode(const char *datagram, size_t length, struct mg_message *ret_message);
 
 /*
- * Writes MESSAGE to BUFFER, at most MG_MESSAGE_MAX_BYTES. Keys in table order, unknown ones left out, bytes that
- * would break the framing replaced by "?". *ret_length has no NUL counted (none is written). Returns 0,
- * -EMSGSIZE (does not fit), or -EINVAL (a key that the verb requires is unknown).
+ * Writes MESSAGE to BUFFER, at most MG_MESSAGE_MAX_BYTES. Keys in table order; unknown numbers,
+ * NULL and empty texts, and heaps beyond number[MG_NUMBER_HEAPS] left out; bytes that would break
+ * the framing replaced by "?". *ret_length has no NUL counted (none is written). Returns 0,
+ * -EMSGSIZE (does not fit), or -EINVAL (a key that the verb requires is unknown; a verb, result or
+ * heap count out of range).
  */
 int proto_encode(const struct mg_message *message, char *buffer, size_t size, size_t *ret_length);
+
+/* How many heaps of a decoded message are meant: never above MG_HEAPS_MAX, 0 without HEAPS=. */
+size_t proto_heap_count(const struct mg_message *message);
 
 const char *verb_to_string(enum mg_verb verb);       /* "hello", "stats-reply"; "unknown" */
 const char *result_to_string(enum mg_result result); /* "done", ... */
 
+/* Wire names of the keys: "RSS_ANON_BYTES"; of a heap's without "HEAPn_". */
+const char *proto_number_name(enum mg_number number);
+const char *proto_text_name(enum mg_text_key key);
+const char *proto_heap_number_name(enum mg_heap_number number);
+const char *proto_heap_text_name(enum mg_heap_text key);
+
 /* A span over a NUL-ended string; NULL gives an unknown one. */
 struct mg_span span_of(const char *string);
+
+int span_equals(struct mg_span span, const char *string);
 
 /* Whether the comma-separated LIST has WORD. */
 int span_has_word(struct mg_span list, const char *word);
