@@ -98,13 +98,14 @@ uint64_t policy_predict_pause(
         if (retained == MG_UNKNOWN)
                 return MG_UNKNOWN;
         if (process->sliced)
-                return CALL_USEC +
-                       mg_scale(slice_of(process, retained), rates.usec_per_gib, MG_GIB);
+                return mg_add_cap(
+                                CALL_USEC,
+                                mg_scale(slice_of(process, retained), rates.usec_per_gib, MG_GIB));
         bytes_usec = mg_scale(retained, rates.usec_per_gib, MG_GIB);
         chunks_usec =
                         mg_scale(dear_chunks(retained, process->free_chunks),
                                  rates.usec_per_million_chunks, MILLION);
-        return CALL_USEC + mg_add_cap(bytes_usec, chunks_usec) / known_arenas(process);
+        return mg_add_cap(CALL_USEC, mg_add_cap(bytes_usec, chunks_usec) / known_arenas(process));
 }
 
 /* Up at once, down by half the way: a pause predicted too short hurts, one too long only waits. */
