@@ -67,16 +67,13 @@ static bool is_loaded(void *userdata, const char *pattern) {
         return false;
 }
 
-int manager_reload(struct manager *manager, struct mg_problems *problems) {
+static int replace(struct manager *manager, struct mg_problems *problems) {
         struct mg_config *old = manager->config;
         struct mg_config *config = NULL;
         int r = load(manager, &config, problems);
 
-        if (r < 0) {
-                if (r == -EINVAL)
-                        journal_config_rejected(problems, false);
+        if (r < 0)
                 return r;
-        }
         take_settings(manager, config);
         for (struct unit *u = unit_first(manager); u; u = unit_next(u))
                 unit_configure(u);
@@ -87,13 +84,24 @@ int manager_reload(struct manager *manager, struct mg_problems *problems) {
         return 0;
 }
 
+int manager_reload(struct manager *manager, struct mg_problems *problems) {
+        int r;
+
+        notify_reloading();
+        r = replace(manager, problems);
+        if (r == -EINVAL)
+                journal_config_rejected(problems, false);
+        else if (r < 0)
+                journal_errno(LOG_ERR, r, NULL, "Cannot load the configuration");
+        notify_ready();
+        return r;
+}
+
 void reload_by_signal(struct manager *manager) {
         struct mg_problems problems = {};
 
-        notify_reloading();
         (void) manager_reload(manager, &problems);
         problems_done(&problems);
-        notify_ready();
 }
 
 const char *reload_main_file(const struct manager *manager) {

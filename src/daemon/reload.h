@@ -7,7 +7,7 @@ struct manager;
 /* Logs what is wrong. Returns 0, or a negative error: the daemon cannot start. */
 int reload_at_start(struct manager *manager);
 
-/* With RELOADING=1 and READY=1; logs what is wrong. */
+/* SIGHUP: what is wrong is logged, and nobody waits for an answer. */
 void reload_by_signal(struct manager *manager);
 
 /* NULL: all are defaults. */

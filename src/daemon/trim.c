@@ -338,9 +338,17 @@ static void on_idle(struct peer *peer, void *userdata) {
                 advance(round);
 }
 
+/* The emergency switch works at once, but for the one request in flight. */
+static bool is_stopped(const struct trim_round *round) {
+        const struct unit *unit = round->unit;
+
+        return !round->outcome.by_hand && (unit->paused || unit->manager->paused);
+}
+
 /* The next process that is still there and whose agent answers; NULL: the round is over. */
 static struct peer *next_peer(struct trim_round *round) {
-        while (round->next < round->n_steps && round->n_timeouts < TIMEOUTS_PER_ROUND) {
+        while (round->next < round->n_steps && round->n_timeouts < TIMEOUTS_PER_ROUND &&
+               !is_stopped(round)) {
                 const struct mg_round_step *step = &round->steps[round->next++];
                 struct process *process = process_find(round->unit, step->pid, step->start_time);
 
