@@ -24,7 +24,6 @@ enum json_mode {
 
 struct ctl_options {
         const char *runtime_directory; /* NULL: the system's daemon */
-        const char *config_file;       /* NULL: /etc/memguard.ini and its drop-ins */
         enum json_mode json;
         bool no_pager;
         bool no_legend;

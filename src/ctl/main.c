@@ -38,14 +38,13 @@ static const struct verb verbs[] = {
         { "reload", "", 0, 0, verb_reload, "Make memguardd read its configuration again" },
         { "check-config", "[FILE]", 0, 1, verb_check_config,
           "Say what is wrong with the configuration" },
-        { "cat-config", "", 0, 0, verb_cat_config, "Show the configuration files as they apply" },
+        { "cat-config", "[FILE]", 0, 1, verb_cat_config, "Show the configuration files as they apply" },
         { "log-level", "[LEVEL]", 0, 1, verb_log_level, "Show or set the daemon's log level" },
 };
 
 enum {
         OPTION_VERSION = 256,
         OPTION_RUNTIME_DIRECTORY,
-        OPTION_CONFIG,
         OPTION_JSON,
         OPTION_NO_PAGER,
         OPTION_NO_LEGEND,
@@ -57,7 +56,6 @@ static const struct option long_options[] = {
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, OPTION_VERSION },
         { "runtime-directory", required_argument, NULL, OPTION_RUNTIME_DIRECTORY },
-        { "config", required_argument, NULL, OPTION_CONFIG },
         { "json", required_argument, NULL, OPTION_JSON },
         { "no-pager", no_argument, NULL, OPTION_NO_PAGER },
         { "no-legend", no_argument, NULL, OPTION_NO_LEGEND },
@@ -79,7 +77,6 @@ static void print_help(void) {
              "  -h --help                  Show this help\n"
              "     --version               Show the version\n"
              "     --runtime-directory=DIR Talk to the daemon that runs there\n"
-             "     --config=FILE           check-config, cat-config: this file and FILE.d/ alone\n"
              "     --json=MODE             Print JSON: pretty, short, or off\n"
              "  -j                         Like --json=pretty on a terminal, else --json=short\n"
              "     --no-pager              Do not pipe output into a pager\n"
@@ -122,9 +119,6 @@ static int apply_option(int option) {
         case OPTION_RUNTIME_DIRECTORY:
                 ctl_options.runtime_directory = optarg;
                 return -1;
-        case OPTION_CONFIG:
-                ctl_options.config_file = optarg;
-                return -1;
         case OPTION_JSON:
                 return parse_json_mode(optarg) < 0 ? CTL_USAGE : -1;
         case OPTION_NO_PAGER:
@@ -152,7 +146,7 @@ static const struct verb *find_verb(const char *name) {
 }
 
 static int run_verb(int argc, char **argv) {
-        const struct verb *verb = find_verb(argc > 0 ? argv[0] : "status");
+        const struct verb *verb = find_verb(argv[0]);
 
         if (!verb) {
                 fprintf(stderr, "memguardctl: unknown command \"%s\"; --help lists them\n",
@@ -177,6 +171,10 @@ int main(int argc, char **argv) {
                 int exit_code = apply_option(option);
                 if (exit_code >= 0)
                         return exit_code;
+        }
+        if (optind == argc) {
+                char *only_status[] = { (char *) "status", NULL };
+                return run_verb(1, only_status);
         }
         return run_verb(argc - optind, argv + optind);
 }

@@ -105,7 +105,7 @@ int verb_status(int argc, char **argv) {
         json_t *units MG_CLEANUP(json_decrefp) = NULL;
         bool named = argc > 1;
 
-        int exit_code = client_call_names(&units, "ListUnits", argv + (argc > 0));
+        int exit_code = client_call_names(&units, "ListUnits", argv + 1);
         if (exit_code != CTL_OK)
                 return exit_code;
         if (ctl_options.json != JSON_OFF) {
