@@ -38,7 +38,8 @@ static const struct verb verbs[] = {
         { "reload", "", 0, 0, verb_reload, "Make memguardd read its configuration again" },
         { "check-config", "[FILE]", 0, 1, verb_check_config,
           "Say what is wrong with the configuration" },
-        { "cat-config", "[FILE]", 0, 1, verb_cat_config, "Show the configuration files as they apply" },
+        { "cat-config", "[FILE]", 0, 1, verb_cat_config,
+          "Show the configuration files as they apply" },
         { "log-level", "[LEVEL]", 0, 1, verb_log_level, "Show or set the daemon's log level" },
 };
 
