@@ -98,6 +98,7 @@ static const struct field state_fields[] = {
         FIELD(KIND_BOOL, "LAST_SLICED", last.sliced),
         FIELD(KIND_BOOL, "LAST_BY_HAND", last.by_hand),
         FIELD(KIND_U64, "LAST_ANON_THP_BEFORE_BYTES", last.anon_thp_before_bytes),
+        FIELD(KIND_U64, "LAST_ANON_THP_AFTER_BYTES", last.anon_thp_after_bytes),
         ENUM("LAST_REASON", last.reason, _MG_REASON_MAX),
         ENUM("VERDICT", verdict.verdict, _MG_VERDICT_MAX),
         ENUM("VERDICT_CANDIDATE", verdict.candidate, _MG_VERDICT_MAX),
