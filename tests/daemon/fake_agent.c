@@ -16,9 +16,9 @@
 
 #define MIB ((size_t) 1 << 20)
 
-#define HELLO \
+#define HELLO                                                                           \
         "VERB=hello\nPROTOCOL=1\nHEAPS=1\nMODE=linked\nVERSION=0.1.0\nCAN=stats,trim\n" \
-        "BASE_BYTES=0\nSTATS_COST_USEC=1\nSTATS_COST_BYTES=1048576\n" \
+        "BASE_BYTES=0\nSTATS_COST_USEC=1\nSTATS_COST_BYTES=1048576\n"                   \
         "HEAP0_ALLOCATOR=glibc\nHEAP0_VERSION=2.36\nHEAP0_CAN=stats,trim\nHEAP0_SERVES_MALLOC=1\n"
 
 struct child {
@@ -136,8 +136,9 @@ static void run_child(const char *socket, enum fake_behaviour behaviour, size_t 
 
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (mib > 0) {
-                child.memory = mmap(NULL, child.bytes, PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                child.memory =
+                                mmap(NULL, child.bytes, PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
                 memset(child.memory, 1, child.bytes);
         }
         child.fd = fake_connect(socket);

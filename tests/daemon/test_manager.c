@@ -43,7 +43,8 @@ static void write_config(const struct fixture *f, const char *mode) {
         FILE *file = fopen(f->config, "w");
 
         fprintf(file,
-                "[Daemon]\nIntervalSec=100ms\nAgentTimeoutSec=300ms\n[" UNIT "]\nMode=%s\nTrimAbove=1M\n"
+                "[Daemon]\nIntervalSec=100ms\nAgentTimeoutSec=300ms\n[" UNIT
+                "]\nMode=%s\nTrimAbove=1M\n"
                 "MinGain=1M\nMaxPause=5s\nCooldownSec=1h\nCooldownMaxSec=4h\n",
                 mode);
         fclose(file);
@@ -191,7 +192,8 @@ static void check_among_good(
                 struct fixture *f,
                 enum fake_behaviour bad,
                 uint32_t answered,
-                uint32_t refused) {
+                uint32_t refused,
+                uint32_t giving) {
         enum fake_behaviour behaviours[] = { FAKE_GOOD, bad, FAKE_GOOD };
         const struct mg_outcome *outcome;
         struct heard heard;
@@ -202,16 +204,16 @@ static void check_among_good(
         assert_int_equal(heard.result.status, TRIM_DONE);
         assert_int_equal(outcome->n_answered, answered);
         assert_int_equal(outcome->n_refused, refused);
-        assert_true(outcome_gain(outcome) >= 2 * (HOLDING - 1) * MIB);
+        assert_true(outcome_gain(outcome) >= giving * (HOLDING - 1) * MIB);
         /* What the bad one holds, or took along, is nobody's gain. */
-        assert_true(outcome_gain(outcome) <= 2 * (HOLDING + 2) * MIB);
+        assert_true(outcome_gain(outcome) <= giving * (HOLDING + 2) * MIB);
 }
 
 static void test_hanging(void **state) {
         struct fixture *f = *state;
         size_t silent = 0;
 
-        check_among_good(f, FAKE_HANGS, 2, 0);
+        check_among_good(f, FAKE_HANGS, 2, 0, 2);
         for (struct process *p = process_first(unit_here(f)); p; p = process_next(p))
                 silent += p->peer && p->peer->unresponsive;
         assert_int_equal(silent, 1);
@@ -220,7 +222,7 @@ static void test_hanging(void **state) {
 static void test_vanishing(void **state) {
         struct fixture *f = *state;
 
-        check_among_good(f, FAKE_VANISHES, 2, 0);
+        check_among_good(f, FAKE_VANISHES, 2, 0, 2);
         assert_int_equal(unit_here(f)->n_agents, 2);
         assert_int_equal(unit_here(f)->n_processes, 2);
 }
@@ -229,7 +231,7 @@ static void test_lying(void **state) {
         struct fixture *f = *state;
         const struct mg_outcome *outcome;
 
-        check_among_good(f, FAKE_LIES, 3, 0);
+        check_among_good(f, FAKE_LIES, 3, 0, 2);
         outcome = &unit_here(f)->last_outcome;
         /* No pause can have been longer than the answer took: the breaker is not a liar's to open. */
         assert_true(outcome->pause_usec <= outcome->ended_usec - outcome->started_usec);
@@ -240,13 +242,13 @@ static void test_lying(void **state) {
 }
 
 static void test_refusing(void **state) {
-        check_among_good(*state, FAKE_REFUSES, 3, 1);
+        check_among_good(*state, FAKE_REFUSES, 3, 1, 2);
 }
 
 static void test_late(void **state) {
         struct fixture *f = *state;
 
-        check_among_good(f, FAKE_LATE, 2, 0);
+        check_among_good(f, FAKE_LATE, 2, 0, 2);
         while (f->manager->late_replies == 0)
                 run_once(f);
         /* Heard from again: it is served again. */
@@ -257,7 +259,7 @@ static void test_late(void **state) {
 static void test_twice(void **state) {
         struct fixture *f = *state;
 
-        check_among_good(f, FAKE_TWICE, 3, 0);
+        check_among_good(f, FAKE_TWICE, 3, 0, 3);
         assert_true(f->manager->late_replies > 0);
 }
 
@@ -525,7 +527,12 @@ static void test_steady_tick(void **state) {
         uint64_t before;
         uint64_t asked;
 
+        before = allocated_so_far();
         start_fakes(f, good, 6);
+        if (allocated_so_far() == before) {
+                print_message("skipped: malloc() is not jemalloc's here (a sanitizer's)\n");
+                skip();
+        }
         run_ticks(f, 5);
         asked = process_first(unit_here(f))->peer->last_id;
         before = allocated_so_far();
