@@ -182,10 +182,18 @@ int trend_slope(const struct mg_trend *trend, uint32_t max_floors, struct mg_slo
                 .bytes_per_hour = divide_rounded(n * BYTES_PER_HOUR, d),
                 .standard_error = standard_error(q * d - n * n, sums.n, d),
                 .floors = (uint32_t) sums.n,
+                .minutes = window.length,
                 .first_third_floor_bytes = first.lowest,
                 .last_third_floor_bytes = last.lowest,
                 .first_third_peak_bytes = first.highest,
                 .last_third_peak_bytes = last.highest,
         };
         return 0;
+}
+
+uint64_t trend_lowest(const struct mg_trend *trend) {
+        struct window window = { .trend = trend, .length = trend->count };
+        uint32_t lowest = lowest_floor(&window);
+
+        return lowest == MG_TREND_GAP ? MG_UNKNOWN : lowest * MG_KIB;
 }
