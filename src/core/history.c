@@ -21,8 +21,9 @@ static const struct mg_history_slot empty_slot = {
         0,
 };
 
-static const struct mg_history_slot *
-ring_of_const(const struct mg_history *history, enum mg_history_span span) {
+static const struct mg_history_slot *ring_of_const(
+                const struct mg_history *history,
+                enum mg_history_span span) {
         switch (span) {
         case MG_HISTORY_RAW:
                 return history->raw;
@@ -63,8 +64,10 @@ void history_init(struct mg_history *history) {
 }
 
 /* The slot of NOW, with every one that was skipped emptied; NULL when NOW lies before the newest. */
-static struct mg_history_slot *
-advance(struct mg_history *history, enum mg_history_span span, uint64_t now_usec) {
+static struct mg_history_slot *advance(
+                struct mg_history *history,
+                enum mg_history_span span,
+                uint64_t now_usec) {
         uint64_t number = now_usec / spans[span].step_usec;
         struct mg_history_slot *ring = ring_of(history, span);
 
@@ -110,8 +113,9 @@ void history_trimmed(struct mg_history *history, uint64_t gain_bytes, uint64_t n
                 struct mg_history_slot *slot = advance(history, span, now_usec);
 
                 if (slot)
-                        slot->trimmed_kib = to_kib(mg_add_cap(
-                                        slot->trimmed_kib * MG_KIB, MG_MIN(gain_bytes, MG_UNKNOWN - 1)));
+                        slot->trimmed_kib = to_kib(
+                                        mg_add_cap(slot->trimmed_kib * MG_KIB,
+                                                   MG_MIN(gain_bytes, MG_UNKNOWN - 1)));
         }
         history->started = true;
 }

@@ -25,6 +25,7 @@
 struct bus_server;
 struct peer;
 struct self;
+struct store;
 struct systemd_units;
 struct trim_result;
 struct unit;
@@ -44,7 +45,7 @@ struct manager {
         bool paused_by_hand;
 
         /* the host */
-        char cgroup_root[256];
+        char cgroup_root[512];
         enum mg_hierarchy hierarchy;
         bool use_cgroups; /* units may have source cgroup; else everything is summed from /proc */
         char own_unit_path
@@ -63,8 +64,8 @@ struct manager {
         struct mg_list graveyard; /* closed ones */
         sd_event_source *graveyard_source;
         size_t n_peers;
-        size_t max_peers; /* by RLIMIT_NOFILE */
-        int agent_fd;     /* the listening socket */
+        size_t max_peers;      /* by RLIMIT_NOFILE */
+        int agent_fd;          /* the listening socket */
         bool agent_socket_own; /* made here, not by systemd: unlinked at the end */
         sd_event_source *listen_source;
         sd_event_source *listen_retry_source; /* after EMFILE */
@@ -78,9 +79,9 @@ struct manager {
         uint64_t ticks;
         uint64_t last_slow_usec;    /* when the once-a-minute part ran last */
         uint64_t tick_stretch_usec; /* added to IntervalSec= while memory.stat is slow to read */
-        uint64_t trimmed_bytes;       /* by rounds since the start */
+        uint64_t trimmed_bytes;     /* by rounds since the start */
         uint64_t trims;
-        struct mg_list rounds;      /* struct trim_round.all */
+        struct mg_list rounds; /* struct trim_round.all */
         size_t n_rounds;
         struct mg_process_sample *samples; /* scratch of the tick: room for the largest unit */
         size_t samples_room;
@@ -96,6 +97,7 @@ struct manager {
         int lock_fd;
         int runtime_dir_fd;
         int state_dir_fd; /* -EBADF: no state directory; costs and pauses are not kept */
+        struct store *store;
         sd_event_source *save_source;
         struct bus_server *bus;
         struct self *self;
@@ -120,6 +122,9 @@ int manager_reload(struct manager *manager, struct mg_problems *problems);
 
 /* The emergency switch, kept over a restart. UNIT NULL: everything. Resuming a unit also closes its breaker. */
 void manager_set_paused(struct manager *manager, struct unit *unit, bool paused);
+
+/* `paused` follows from Paused= and from what an operator said. */
+void manager_apply_paused(struct manager *manager);
 
 /* syslog's level; until the next reload that changes LogLevel=. */
 void manager_set_log_level(struct manager *manager, int level);

@@ -65,12 +65,14 @@ static const struct {
         const char *text;
         int (*set)(struct options *options, const char *value); /* NULL: shows something */
 } table[] = {
-        { "config", "FILE", "read FILE and FILE.d/*.conf instead of /etc/memguard.ini", set_config },
+        { "config", "FILE", "read FILE and FILE.d/*.conf instead of /etc/memguard.ini",
+          set_config },
         { "runtime-directory", "DIR", "sockets, lock and state live in DIR (/run/memguard)",
           set_runtime_directory },
         { "state-directory", "DIR", "what is kept over reboots lives in DIR (/var/lib/memguard)",
           set_state_directory },
-        { "source", "WORD", "auto, cgroup or proc: where the numbers come from (auto)", set_source },
+        { "source", "WORD", "auto, cgroup or proc: where the numbers come from (auto)",
+          set_source },
         { "cgroup-root", "DIR", "take DIR for the root of cgroup v2", set_cgroup_root },
         { "log-level", "LEVEL", "err, warning, notice, info or debug (LogLevel=)", set_log_level },
         { "help", NULL, "show this", NULL },
@@ -120,7 +122,8 @@ static int choose_state_directory(struct options *options) {
         if (options->state_directory)
                 return 0;
         if (options->by_hand)
-                return asprintf(&options->state_directory, "%s/state", options->runtime_directory) < 0
+                return asprintf(&options->state_directory, "%s/state", options->runtime_directory) <
+                                                       0
                                        ? -ENOMEM
                                        : 0;
         options->state_directory = strdup(given && *given ? given : DEFAULT_STATE_DIRECTORY);

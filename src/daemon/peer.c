@@ -95,7 +95,8 @@ void peer_close(struct peer *peer, const char *reason) {
 
         if (peer->closed)
                 return;
-        journal_log(LOG_DEBUG, NULL, "Agent of pid %d: connection closed: %s", (int) peer->pid, reason);
+        journal_log(LOG_DEBUG, NULL, "Agent of pid %d: connection closed: %s", (int) peer->pid,
+                    reason);
         peer->closed = true;
         peer->io_source = sd_event_source_disable_unref(peer->io_source);
         peer->deadline_source = sd_event_source_disable_unref(peer->deadline_source);
@@ -160,6 +161,31 @@ static int handle_stray_reply(struct peer *peer, const struct mg_message *messag
         return 0;
 }
 
+static int send_message(struct peer *peer, const struct mg_message *message) {
+        char datagram[MG_MESSAGE_MAX_BYTES];
+        size_t length;
+        int r = proto_encode(message, datagram, sizeof(datagram), &length);
+
+        if (r < 0)
+                return r;
+        if (send(peer->fd, datagram, length, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+                return 0;
+        return -errno;
+}
+
+/* A verb of a newer agent is answered, so that it need not wait to learn that this daemon is older. */
+static int answer_unknown(struct peer *peer, const struct mg_message *message) {
+        struct mg_message answer;
+
+        if (message->number[MG_NUMBER_ID] == MG_UNKNOWN)
+                return 0;
+        proto_init(&answer, MG_VERB_UNSUPPORTED);
+        answer.number[MG_NUMBER_ID] = message->number[MG_NUMBER_ID];
+        if (send_message(peer, &answer) < 0)
+                peer_fail(peer, "does not read its messages: connection closed");
+        return 0;
+}
+
 static int handle_message(struct peer *peer, const struct mg_message *message) {
         switch (message->verb) {
         case MG_VERB_STATS_REPLY:
@@ -176,8 +202,8 @@ static int handle_message(struct peer *peer, const struct mg_message *message) {
         case MG_VERB_SUSPEND:
         case MG_VERB_RESUME:
                 return peer_handle_news(peer, message);
-        case MG_VERB_UNKNOWN: /* of a newer agent: it will understand that this daemon is older */
-                return 0;
+        case MG_VERB_UNKNOWN:
+                return answer_unknown(peer, message);
         case MG_VERB_STATS:
         case MG_VERB_TRIM:
         case MG_VERB_TUNE:
@@ -246,21 +272,10 @@ int peer_on_deadline(sd_event_source *source, uint64_t usec, void *userdata) {
 
 static int arm_deadline(struct peer *peer, uint64_t timeout_usec) {
         int r = sd_event_source_set_time(
-                        peer->deadline_source, mg_add_cap(manager_now(peer->manager), timeout_usec));
+                        peer->deadline_source,
+                        mg_add_cap(manager_now(peer->manager), timeout_usec));
 
         return r < 0 ? r : sd_event_source_set_enabled(peer->deadline_source, SD_EVENT_ONESHOT);
-}
-
-static int send_message(struct peer *peer, const struct mg_message *message) {
-        char datagram[MG_MESSAGE_MAX_BYTES];
-        size_t length;
-        int r = proto_encode(message, datagram, sizeof(datagram), &length);
-
-        if (r < 0)
-                return r;
-        if (send(peer->fd, datagram, length, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-                return 0;
-        return -errno;
 }
 
 int peer_request(

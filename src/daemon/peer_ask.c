@@ -32,9 +32,13 @@ static uint64_t now_bytes_of(const struct peer *peer) {
         return bytes == MG_UNKNOWN ? 0 : bytes;
 }
 
-/* MG_UNKNOWN: nobody has measured yet. */
+/* MG_UNKNOWN: nobody has measured yet, neither here nor in an earlier process of the unit. */
 static uint64_t predict_cost(const struct peer *peer) {
-        if (peer->stats_cost_usec == MG_UNKNOWN || peer->stats_cost_bytes == MG_UNKNOWN)
+        const struct unit *unit = peer->process->unit;
+
+        if (peer->stats_cost_usec == MG_UNKNOWN)
+                return policy_predict_statistics(&unit->policy, now_bytes_of(peer));
+        if (peer->stats_cost_bytes == MG_UNKNOWN)
                 return peer->stats_cost_usec;
         return duty_predict_usec(peer->stats_cost_usec, peer->stats_cost_bytes, now_bytes_of(peer));
 }
@@ -72,6 +76,8 @@ static void learn_cost(struct peer *peer, const struct mg_message *reply, uint64
                 peer->stats_cost_usec = elapsed_usec;
         if (bytes != MG_UNKNOWN && bytes > 0)
                 peer->stats_cost_bytes = bytes;
+        policy_learn_statistics(
+                        &peer->process->unit->policy, peer->stats_cost_usec, now_bytes_of(peer));
 }
 
 /* The sum over the heaps, or MG_UNKNOWN where one does not say: half a sum would be taken for a whole. */
@@ -121,7 +127,10 @@ static void take_stats(struct peer *peer, const struct mg_message *reply) {
 }
 
 static void on_stats(
-                struct peer *peer, int status, const struct mg_message *reply, void *userdata) {
+                struct peer *peer,
+                int status,
+                const struct mg_message *reply,
+                void *userdata) {
         uint64_t now_usec = manager_now(peer->manager);
         uint64_t earliest_usec = peer->stats_due_usec;
 
@@ -136,14 +145,17 @@ static void on_stats(
         }
         learn_cost(peer, reply, now_usec - peer->stats_sent_usec);
         take_stats(peer, reply);
-        peer->stats_due_usec = mg_add_cap(
-                        MG_MAX(earliest_usec, peer->stats_sent_usec),
-                        duty_interval_usec(predict_cost(peer)));
+        peer->stats_due_usec =
+                        mg_add_cap(MG_MAX(earliest_usec, peer->stats_sent_usec),
+                                   duty_interval_usec(predict_cost(peer)));
 }
 
 /* Two handlers for one reply: the peer's own first, so that the second finds the sample filled. */
 static void on_stats_then(
-                struct peer *peer, int status, const struct mg_message *reply, void *userdata) {
+                struct peer *peer,
+                int status,
+                const struct mg_message *reply,
+                void *userdata) {
         peer_reply_handler then = MG_TAKE(peer->stats_handler);
 
         on_stats(peer, status, reply, NULL);
@@ -158,11 +170,11 @@ int peer_ask_stats(struct peer *peer, peer_reply_handler handler, void *userdata
 
         proto_init(&message, MG_VERB_STATS);
         message.number[MG_NUMBER_LIMIT_USEC] = unit->config.max_pause_usec;
-        if (peer->stats_cost_usec == MG_UNKNOWN)
+        if (predict_cost(peer) == MG_UNKNOWN)
                 message.number[MG_NUMBER_FORCE] = 1;
-        r = peer_request(
-                        peer, &message, peer->manager->settings.agent_timeout_usec, on_stats_then,
-                        userdata);
+        r =
+                        peer_request(peer, &message, peer->manager->settings.agent_timeout_usec,
+                                     on_stats_then, userdata);
         if (r < 0)
                 return r;
         peer->stats_handler = handler;
@@ -198,14 +210,21 @@ static bool is_stats_due(const struct peer *peer, uint64_t now_usec) {
 }
 
 static void on_tuned(
-                struct peer *peer, int status, const struct mg_message *reply, void *userdata) {
+                struct peer *peer,
+                int status,
+                const struct mg_message *reply,
+                void *userdata) {
         const char *wanted = userdata;
 
-        if (peer->closed || status == 0 && reply->number[MG_NUMBER_RESULT] == MG_RESULT_DONE &&
-            reply->number[MG_NUMBER_BACKGROUND_THREAD] == (uint64_t) mg_streq(wanted, "yes"))
+        bool is_in_effect = status == 0 && reply->number[MG_NUMBER_RESULT] == MG_RESULT_DONE &&
+                            reply->number[MG_NUMBER_BACKGROUND_THREAD] ==
+                                            (uint64_t) mg_streq(wanted, "yes");
+
+        if (peer->closed || is_in_effect)
                 return;
         journal_log(LOG_NOTICE,
-                    &(struct mg_journal_unit){ peer->process->unit->name, peer->process->unit->user },
+                    &(struct mg_journal_unit){ peer->process->unit->name,
+                                               peer->process->unit->user },
                     "JemallocBackgroundThread=%s is not in effect in pid %d (%s)", wanted,
                     (int) peer->pid, peer->process->comm);
 }

@@ -30,10 +30,10 @@
 #define ACCEPT_RETRY_USEC    MG_USEC_PER_SEC
 #define DEADLINE_ACCURACY_US (100 * MG_USEC_PER_MSEC)
 
-
 /* NULL: welcome. Else why not. */
-static const char *
-refuse(const struct manager *manager, const struct peer_credentials *credentials) {
+static const char *refuse(
+                const struct manager *manager,
+                const struct peer_credentials *credentials) {
         size_t of_process = 0;
         size_t of_user = 0;
 
@@ -76,8 +76,8 @@ void peer_accept(struct manager *manager, int fd) {
                 return;
         why = refuse(manager, &credentials);
         if (why) {
-                journal_agent_problem(&(struct mg_journal_agent_problem){
-                                .pid = credentials.pid, .problem = why });
+                journal_agent_problem(&(struct mg_journal_agent_problem){ .pid = credentials.pid,
+                                                                          .problem = why });
                 return;
         }
         peer = calloc(1, sizeof(*peer));
@@ -105,7 +105,8 @@ static int on_listen_retry(sd_event_source *source, uint64_t usec, void *userdat
 
 static void pause_listening(struct manager *manager, int error) {
         journal_errno(LOG_WARNING, error, NULL, "Cannot accept agents for a second");
-        if (sd_event_source_set_time_relative(manager->listen_retry_source, ACCEPT_RETRY_USEC) < 0 ||
+        if (sd_event_source_set_time_relative(manager->listen_retry_source, ACCEPT_RETRY_USEC) <
+                            0 ||
             sd_event_source_set_enabled(manager->listen_retry_source, SD_EVENT_ONESHOT) < 0)
                 return;
         (void) sd_event_source_set_enabled(manager->listen_source, SD_EVENT_OFF);

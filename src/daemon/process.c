@@ -43,8 +43,7 @@ static int reserve_samples(struct manager *manager, size_t needed) {
         return 0;
 }
 
-int process_new(
-                struct unit *unit,
+int process_new(struct unit *unit,
                 const struct mg_proc *proc,
                 uid_t uid,
                 struct process **ret_process) {
@@ -86,7 +85,9 @@ uint64_t process_footprint(const struct process *process) {
 
         if (sample->rss_anon_bytes == MG_UNKNOWN)
                 return MG_UNKNOWN;
-        return mg_add_cap(sample->rss_anon_bytes, sample->swap_bytes == MG_UNKNOWN ? 0 : sample->swap_bytes);
+        return mg_add_cap(
+                        sample->rss_anon_bytes,
+                        sample->swap_bytes == MG_UNKNOWN ? 0 : sample->swap_bytes);
 }
 
 struct process *process_find(const struct unit *unit, pid_t pid, uint64_t start_time) {

@@ -21,6 +21,7 @@ struct process {
         struct peer *peer; /* NULL: its agent is not connected (any more) */
         struct mg_proc proc;
         uid_t uid;
+        bool gone;     /* it has ended; freed at the next tick */
         char comm[20]; /* 15, a newline, a NUL, as the kernel gives it */
         uint64_t round_before_bytes; /* RssAnon + swap when its unit's round began; MG_UNKNOWN: none, or new since */
         struct mg_process_sample sample; /* as of the last tick and the last statistics */

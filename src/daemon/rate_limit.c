@@ -5,7 +5,10 @@
 #include "base/macros.h"
 
 bool rate_limit_take(
-                struct rate_limit *limit, uint32_t burst, uint64_t interval_usec, uint64_t now_usec) {
+                struct rate_limit *limit,
+                uint32_t burst,
+                uint64_t interval_usec,
+                uint64_t now_usec) {
         uint64_t earned = mg_sub_floor(now_usec, limit->refilled_usec) / interval_usec;
 
         if (limit->refilled_usec == 0 || earned >= burst - limit->tokens) {

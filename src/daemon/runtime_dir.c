@@ -55,7 +55,9 @@ int runtime_dir_lock(int dir_fd, int *ret_lock_fd, pid_t *ret_holder) {
 }
 
 static int bind_with_mode(int fd, const struct sockaddr_un *address, mode_t mode) {
-        mode_t old = umask(0777 & ~mode); /* bind() has no mode of its own; the daemon has one thread */
+        mode_t old =
+                        umask(0777 &
+                              ~mode); /* bind() has no mode of its own; the daemon has one thread */
         int r = bind(fd, (const struct sockaddr *) address, sizeof(*address)) < 0 ? -errno : 0;
 
         umask(old);

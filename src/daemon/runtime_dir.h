@@ -18,7 +18,12 @@ int runtime_dir_lock(int dir_fd, int *ret_lock_fd, pid_t *ret_holder);
 
 /* A listening socket NAME in DIRECTORY of MODE. TYPE: SOCK_SEQPACKET or SOCK_STREAM. The lock must be held. */
 int runtime_dir_listen(
-                const char *directory, const char *name, int type, mode_t mode, int backlog, int *ret_fd);
+                const char *directory,
+                const char *name,
+                int type,
+                mode_t mode,
+                int backlog,
+                int *ret_fd);
 
 /*
  * The listening sockets that the service manager handed over, by type; -EBADF: none. Descriptors that are

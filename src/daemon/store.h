@@ -13,8 +13,8 @@
 struct manager;
 struct unit;
 
-/* Reads what the state directory holds. A directory that cannot be used is one line in the journal. */
-void store_open(struct manager *manager);
+/* Reads what the state directory holds. Returns 0 or -ENOMEM: anything else costs only what was kept. */
+int store_open(struct manager *manager);
 void store_close(struct manager *manager);
 
 /* What is known of the unit from before: paused, costs, policy state (only of this very life of it). */
@@ -24,7 +24,9 @@ void store_load_costs(struct unit *unit);
 void store_save_unit(struct unit *unit);
 void store_forget_unit(struct unit *unit);
 void store_save_costs(struct manager *manager);
-void store_save_pauses(struct manager *manager);
+
+/* Returns -errno when the pause will not outlive the daemon. KEEP_UNLOADED: names of units that are not here now stay paused. */
+int store_save_pauses(struct manager *manager, bool keep_unloaded);
 
 /* Everything that changed; at the end of the daemon, and now and then. */
 void store_save_all(struct manager *manager);

@@ -43,35 +43,50 @@ static void read_swap(struct process *process) {
                 process->sample.swap_bytes = status.swap_bytes;
 }
 
-/* Reads the processes' statm; those that ended leave. */
+/*
+ * Reads the processes' statm. Those that have ended are marked and leave later (reap()): a round may be walking the same list
+ * further up the stack.
+ */
 static void measure_processes(struct unit *unit, bool with_swap) {
-        MG_LIST_FOREACH_SAFE(entry, &unit->processes) {
-                struct process *process = process_of(entry);
-                int r = proc_rss_anon(&process->proc, &process->sample.rss_anon_bytes);
+        for (struct process *p = process_first(unit); p; p = process_next(p)) {
+                int r = proc_rss_anon(&p->proc, &p->sample.rss_anon_bytes);
 
-                if (r == -ESRCH) {
-                        process_free(process);
-                        continue;
-                }
+                p->gone |= r == -ESRCH;
                 if (r < 0)
-                        process->sample.rss_anon_bytes = MG_UNKNOWN;
-                if (with_swap)
-                        read_swap(process);
+                        p->sample.rss_anon_bytes = MG_UNKNOWN;
+                else if (with_swap)
+                        read_swap(p);
         }
+}
+
+static struct process *find_gone(const struct unit *unit) {
+        for (struct process *p = process_first(unit); p; p = process_next(p))
+                if (p->gone)
+                        return p;
+        return NULL;
+}
+
+/* Freeing one may end a round, which may do anything to the list: hence from the start each time. */
+static void reap(struct unit *unit) {
+        for (struct process *p = find_gone(unit); p; p = find_gone(unit))
+                process_free(p);
 }
 
 static void sum_processes(struct unit *unit) {
         uint64_t anon = 0;
         uint64_t swap = 0;
+        bool known = false;
 
         for (struct process *p = process_first(unit); p; p = process_next(p)) {
-                if (p->sample.rss_anon_bytes != MG_UNKNOWN)
-                        anon = mg_add_cap(anon, p->sample.rss_anon_bytes);
+                if (p->sample.rss_anon_bytes == MG_UNKNOWN)
+                        continue;
+                known = true;
+                anon = mg_add_cap(anon, p->sample.rss_anon_bytes);
                 if (p->sample.swap_bytes != MG_UNKNOWN)
                         swap = mg_add_cap(swap, p->sample.swap_bytes);
         }
-        unit->memory.anon_bytes = unit->n_processes > 0 ? anon : MG_UNKNOWN;
-        unit->memory.swap_bytes = unit->n_processes > 0 ? swap : MG_UNKNOWN;
+        unit->memory.anon_bytes = known ? anon : MG_UNKNOWN;
+        unit->memory.swap_bytes = known ? swap : MG_UNKNOWN;
 }
 
 int tick_measure(struct unit *unit, bool with_swap) {
@@ -98,7 +113,10 @@ static bool has_ended(struct unit *unit) {
 
 /* Returns false when the unit has ended. */
 static bool measure_or_restart(struct unit *unit, bool with_swap) {
-        if (tick_measure(unit, with_swap) >= 0)
+        int r = tick_measure(unit, with_swap);
+
+        reap(unit);
+        if (r >= 0)
                 return !sums_from_proc(unit) || !has_ended(unit);
         if (unit_open_cgroup(unit) < 0)
                 return false;
@@ -141,13 +159,17 @@ void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample) {
         size_t n = 0;
 
         for (struct process *p = process_first(unit); p; p = process_next(p)) {
-                struct mg_process_sample *sample = &manager->samples[n++];
+                struct mg_process_sample *sample;
 
+                if (p->gone)
+                        continue;
+                sample = &manager->samples[n++];
                 *sample = p->sample;
                 if (!p->peer)
                         continue;
-                /* Statistics are over in no time; a trim is what nobody else may start. */
-                sample->busy = p->peer->request.verb == MG_VERB_TRIM || p->peer->unresponsive;
+                /* A busy process holds up its unit: a trim does; statistics are over in no time, and a hung agent is none. */
+                sample->busy = p->peer->request.verb == MG_VERB_TRIM;
+                sample->has_agent = !p->peer->unresponsive;
         }
         *ret_sample = (struct mg_unit_sample){
                 .source = unit->source,
@@ -229,9 +251,9 @@ static bool is_candidate(struct unit *unit, uint64_t now_usec) {
 }
 
 static void start_trims(struct manager *manager, size_t n_candidates, uint64_t now_usec) {
-        size_t n = schedule_pick(
-                        manager->candidates, n_candidates, trim_running(manager),
-                        manager->settings.max_concurrent_trims, now_usec);
+        size_t n =
+                        schedule_pick(manager->candidates, n_candidates, trim_running(manager),
+                                      manager->settings.max_concurrent_trims, now_usec);
 
         for (size_t i = 0; i < n_candidates; i++) {
                 struct unit *unit = manager->candidates[i].unit;

@@ -109,7 +109,6 @@ static void begin_measuring(struct trim_round *round) {
         round->measured = true;
 }
 
-
 static void tell_journal(const struct trim_round *round) {
         struct unit *unit = round->unit;
         uint64_t backoff_usec = unit->policy.backoff_usec;
@@ -134,11 +133,13 @@ static void tell_journal(const struct trim_round *round) {
 /* What ended during the round took its memory along: that is not the trim's doing. */
 static void discount_the_lost(struct trim_round *round) {
         struct mg_outcome *outcome = &round->outcome;
+        uint64_t lost = round->unit->round_lost_bytes;
 
-        if (outcome->before_bytes == MG_UNKNOWN)
-                return;
-        outcome->before_bytes = mg_sub_floor(
-                        outcome->before_bytes, round->unit->round_lost_bytes);
+        for (struct process *p = process_first(round->unit); p; p = process_next(p))
+                if (p->gone && p->round_before_bytes != MG_UNKNOWN)
+                        lost = mg_add_cap(lost, p->round_before_bytes);
+        if (outcome->before_bytes != MG_UNKNOWN)
+                outcome->before_bytes = mg_sub_floor(outcome->before_bytes, lost);
 }
 
 static void learn(struct trim_round *round) {
@@ -186,7 +187,9 @@ static uint64_t at_most(uint64_t claimed, uint64_t bound) {
 }
 
 static void count_answer(
-                struct trim_round *round, struct peer *peer, const struct mg_message *reply) {
+                struct trim_round *round,
+                struct peer *peer,
+                const struct mg_message *reply) {
         struct mg_outcome *outcome = &round->outcome;
         uint64_t elapsed = clock_now_usec() - round->asked_usec;
         uint64_t faults = reply->number[MG_NUMBER_MINOR_FAULTS];
@@ -202,7 +205,8 @@ static void count_answer(
         duration = at_most(reply->number[MG_NUMBER_DURATION_USEC], elapsed);
         pause = at_most(reply->number[MG_NUMBER_PAUSE_USEC], duration);
         outcome->duration_usec = mg_add_cap(outcome->duration_usec, duration);
-        outcome->minor_faults = mg_add_cap(outcome->minor_faults, faults == MG_UNKNOWN ? 0 : faults);
+        outcome->minor_faults =
+                        mg_add_cap(outcome->minor_faults, faults == MG_UNKNOWN ? 0 : faults);
         if (pause >= outcome->pause_usec) {
                 outcome->pause_usec = pause;
                 round->worst_pid = peer->pid;
@@ -228,7 +232,10 @@ static int64_t plausible(uint64_t bytes) {
 }
 
 static void on_stats_after(
-                struct peer *peer, int status, const struct mg_message *reply, void *userdata) {
+                struct peer *peer,
+                int status,
+                const struct mg_message *reply,
+                void *userdata) {
         struct trim_round *round = userdata;
 
         if (status == 0 && !peer->closed && round->live_before != MG_UNKNOWN &&
@@ -240,7 +247,10 @@ static void on_stats_after(
 }
 
 static void on_trimmed(
-                struct peer *peer, int status, const struct mg_message *reply, void *userdata) {
+                struct peer *peer,
+                int status,
+                const struct mg_message *reply,
+                void *userdata) {
         struct trim_round *round = userdata;
 
         measure(round, &round->outcome.after_bytes);
@@ -251,7 +261,7 @@ static void on_trimmed(
                 round->outcome.n_refused++;
         } else if (status == -ETIMEDOUT)
                 round->n_timeouts++;
-        if (status == 0)
+        if (status == 0 && !peer->closed)
                 credit(round, peer->process);
         if (status < 0 || !peer_may_look(peer) || peer_ask_stats(peer, on_stats_after, round) < 0)
                 advance(round);
@@ -300,7 +310,10 @@ static bool ask_to_trim(struct trim_round *round, struct peer *peer) {
 }
 
 static void on_stats_before(
-                struct peer *peer, int status, const struct mg_message *reply, void *userdata) {
+                struct peer *peer,
+                int status,
+                const struct mg_message *reply,
+                void *userdata) {
         struct trim_round *round = userdata;
 
         if (status == -ETIMEDOUT)
@@ -325,9 +338,17 @@ static void on_idle(struct peer *peer, void *userdata) {
                 advance(round);
 }
 
+/* The emergency switch works at once, but for the one request in flight. */
+static bool is_stopped(const struct trim_round *round) {
+        const struct unit *unit = round->unit;
+
+        return !round->outcome.by_hand && (unit->paused || unit->manager->paused);
+}
+
 /* The next process that is still there and whose agent answers; NULL: the round is over. */
 static struct peer *next_peer(struct trim_round *round) {
-        while (round->next < round->n_steps && round->n_timeouts < TIMEOUTS_PER_ROUND) {
+        while (round->next < round->n_steps && round->n_timeouts < TIMEOUTS_PER_ROUND &&
+               !is_stopped(round)) {
                 const struct mg_round_step *step = &round->steps[round->next++];
                 struct process *process = process_find(round->unit, step->pid, step->start_time);
 
@@ -360,16 +381,15 @@ static void advance(struct trim_round *round) {
 
 static struct trim_round *round_new(struct unit *unit, const struct mg_decision *decision) {
         size_t room = MG_MIN((size_t) unit->n_processes, (size_t) STEPS_MAX);
-        struct trim_round *round =
-                        calloc(1, sizeof(*round) + room * sizeof(struct mg_round_step));
+        struct trim_round *round = calloc(1, sizeof(*round) + room * sizeof(struct mg_round_step));
         struct mg_unit_sample sample;
 
         if (!round)
                 return NULL;
         tick_fill_sample(unit, &sample);
-        round->n_steps = round_plan(
-                        &unit->policy, &unit->config, &sample, round->steps, room,
-                        &round->n_skipped);
+        round->n_steps =
+                        round_plan(&unit->policy, &unit->config, &sample, round->steps, room,
+                                   &round->n_skipped);
         round->unit = unit;
         round->decision = *decision;
         round->outcome.reason = decision->reason;
@@ -420,7 +440,8 @@ int trim_by_hand(struct unit *unit, bool dry_run, trim_handler handler, void *us
                 return -EBUSY;
         (void) tick_measure(unit, false);
         tick_fill_sample(unit, &sample);
-        policy_by_hand(&unit->policy, &unit->config, &sample, manager_now(unit->manager), &decision);
+        policy_by_hand(&unit->policy, &unit->config, &sample, manager_now(unit->manager),
+                       &decision);
         if (decision.action != MG_ACTION_TRIM || dry_run) {
                 answer_at_once(unit, decision.action == MG_ACTION_TRIM ? TRIM_DRY_RUN : TRIM_HELD,
                                &decision, 0, handler, userdata);

@@ -175,7 +175,9 @@ static struct unit *unit_alloc(struct manager *manager, const struct unit_identi
         return NULL;
 }
 
-int unit_get(struct manager *manager, const struct unit_identity *identity, struct unit **ret_unit) {
+int unit_get(struct manager *manager,
+             const struct unit_identity *identity,
+             struct unit **ret_unit) {
         struct unit *unit = unit_find_key(manager, identity->path, identity->name);
         int r;
 

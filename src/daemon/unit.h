@@ -56,7 +56,7 @@ struct unit {
         uint32_t n_agents;        /* of these, connected and past hello */
         uint32_t n_pids; /* in the cgroup, as of the last minute; n_processes where nobody knows */
         bool sampled;    /* memory holds a sample */
-        uint64_t slow_due_usec; /* of the once-a-minute readings, scattered over the minute */
+        uint64_t slow_due_usec;    /* of the once-a-minute readings, scattered over the minute */
         uint64_t round_lost_bytes; /* of processes that ended during the round: no gain of ours */
 
         /* decided */
