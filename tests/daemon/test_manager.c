@@ -411,6 +411,7 @@ static void test_out_of_turn(void **state) {
                 "VERB=suspend\n",
                 "VERB=resume\n",
                 "VERB=hello\nPROTOCOL=0\nHEAPS=0\nMODE=linked\n",
+                "VERB=hello\nPROTOCOL=2\nHEAPS=0\nMODE=linked\n",
                 "VERB=hello\nPROTOCOL=1\nHEAPS=5\nMODE=linked\n",
                 "VERB=hello\nHEAPS=0\nMODE=linked\n",
         };
