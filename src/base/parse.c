@@ -120,6 +120,8 @@ static int take_decimal(const char **text, uint64_t *ret_whole, uint64_t *ret_mi
 static int multiply(uint64_t whole, uint64_t millionths, uint64_t factor, uint64_t *ret_product) {
         uint64_t product;
 
+        if (factor == 1 && millionths > 0)
+                return -EINVAL; /* part of a byte or of a microsecond */
         if (__builtin_mul_overflow(whole, factor, &product) ||
             __builtin_add_overflow(
                             product, mg_scale(millionths, factor, FRACTION_SCALE), &product) ||
@@ -157,7 +159,7 @@ int parse_size(const char *text, uint64_t *ret_bytes) {
                 return r;
         const struct unit_name *unit =
                         find_unit(size_units, MG_ELEMENTS(size_units), text, strlen(text), true);
-        if (!unit || (millionths > 0 && unit->factor == 1))
+        if (!unit)
                 return -EINVAL;
         return multiply(whole, millionths, unit->factor, ret_bytes);
 }
@@ -177,32 +179,42 @@ int parse_percent(const char *text, uint32_t *ret_permyriad) {
         return 0;
 }
 
-int parse_duration(const char *text, uint64_t *ret_usec) {
-        uint64_t sum = 0;
+/* Reads "2min" or "1.5s" at *TEXT and moves it behind; a number alone is seconds. */
+static int take_time(const char **text, uint64_t *ret_usec) {
+        uint64_t whole, millionths;
+        size_t letters = 0;
 
-        do {
-                uint64_t whole, millionths, part;
-                int r = take_decimal(&text, &whole, &millionths);
-                if (r < 0)
-                        return r;
-                size_t letters = 0;
-                while (is_letter(text[letters]))
-                        letters++;
-                const struct unit_name *unit = find_unit(
-                                time_units, MG_ELEMENTS(time_units), text, letters, false);
-                if (!unit)
-                        return -EINVAL;
-                text += letters;
-                r = multiply(whole, millionths, unit->factor, &part);
+        int r = take_decimal(text, &whole, &millionths);
+        if (r < 0)
+                return r;
+        while (is_letter((*text)[letters]))
+                letters++;
+        const struct unit_name *unit =
+                        find_unit(time_units, MG_ELEMENTS(time_units), *text, letters, false);
+        if (!unit)
+                return -EINVAL;
+        *text += letters;
+        return multiply(whole, millionths, unit->factor, ret_usec);
+}
+
+int parse_duration(const char *text, uint64_t *ret_usec) {
+        uint64_t sum = 0, part;
+
+        for (bool is_first = true;; is_first = false) {
+                int r = take_time(&text, &part);
                 if (r < 0)
                         return r;
                 if (__builtin_add_overflow(sum, part, &sum) || sum == MG_UNKNOWN)
                         return -ERANGE;
-                if (*text == ' ' && text[1] != '\0')
-                        while (*text == ' ')
-                                text++;
-        } while (*text != '\0');
-
+                /* "5 30s" is more likely "5min 30s" than 35 seconds. */
+                bool is_bare = !is_letter(text[-1]), is_last = *text == '\0';
+                if (is_bare && !(is_first && is_last))
+                        return -EINVAL;
+                if (is_last)
+                        break;
+                while (*text == ' ')
+                        text++;
+        }
         *ret_usec = sum;
         return 0;
 }

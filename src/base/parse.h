@@ -21,8 +21,8 @@ int parse_size(const char *text, uint64_t *ret_bytes);
 int parse_percent(const char *text, uint32_t *ret_permyriad);
 
 /*
- * systemd's time spans: "30s", "2min 30s", "1h", "500ms", "50us", "1d"; a bare number is seconds.
- * Fractions as in "1.5s" are taken.
+ * systemd's time spans: "30s", "2min 30s", "1h", "500ms", "50us", "1d"; a number alone is seconds.
+ * Fractions as in "1.5s" are taken, down to whole microseconds.
  */
 int parse_duration(const char *text, uint64_t *ret_usec);
 

@@ -112,7 +112,8 @@ struct mg_outcome {
         bool sliced;                   /* all that were asked trim in slices */
         bool by_hand;
         uint64_t anon_thp_before_bytes;
-        enum mg_reason reason; /* why it was due */
+        uint64_t anon_thp_after_bytes; /* 0 or MG_UNKNOWN: as the next sample has it */
+        enum mg_reason reason;         /* why it was due */
 };
 
 /* gain = fall of the footprint + growth of live in between. */
@@ -139,7 +140,9 @@ struct mg_policy_state {
         uint64_t pause_usec_per_gib; /* learned; MG_UNKNOWN: the generic rate */
         uint64_t pause_usec_per_million_chunks;
         uint64_t last_pause_usec;
-        bool regrowth_checked; /* the window after the last round is over, or has shown it */
+        uint64_t statistics_usec;  /* the dearest statistics call seen; MG_UNKNOWN: none yet */
+        uint64_t statistics_bytes; /* resident bytes of that process then */
+        bool regrowth_checked;     /* the window after the last round is over, or has shown it */
         bool refill_checked;
         bool breaker_open;
         bool pinned;
@@ -194,8 +197,11 @@ uint64_t policy_predict_pause(
                 const struct mg_policy_state *state,
                 const struct mg_process_sample *process);
 
-/* Back-off and cool-down of a unit's state, as they stand at NOW. */
-bool policy_in_backoff(const struct mg_policy_state *state, uint64_t now_usec);
+/* A statistics call has taken COST_USEC in a process of RSS_BYTES. */
+void policy_learn_statistics(struct mg_policy_state *state, uint64_t cost_usec, uint64_t rss_bytes);
+
+/* What the next one would take there; MG_UNKNOWN while none of the unit's was ever measured. */
+uint64_t policy_predict_statistics(const struct mg_policy_state *state, uint64_t rss_bytes);
 
 /* stuck_bytes after its halving each CooldownMaxSec=. */
 uint64_t policy_stuck(

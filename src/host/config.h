@@ -43,13 +43,13 @@ struct mg_origin {
 
 struct mg_origins {
         struct mg_origin key[_MG_UNIT_KEY_MAX];
-        bool own_section; /* a section other than [Default] matched */
+        bool own_section; /* consent: a section other than [Default] matched */
 };
 
 struct mg_config;
 
 /*
- * FILE NULL: /etc/memguard.ini and memguard.ini.d/ of /usr/lib, /run and /etc, below ROOT (NULL or "" in production).
+ * FILE NULL: /etc/memguard.ini and memguard.ini.d/ of /usr/lib, /run and /etc (this build's sysconfdir), below ROOT (NULL or "" in production).
  * Else FILE and FILE.d/ alone. A missing main file is the defaults; a missing named FILE is an error. Returns 0, -EINVAL
  * when PROBLEMS has errors (*ret_config untouched), or -ENOMEM.
  */
@@ -57,6 +57,15 @@ int config_load(const char *file,
                 const char *root,
                 struct mg_config **ret_config,
                 struct mg_problems *problems);
+
+/* The same from TEXT alone, which calls itself NAME in problems and origins. */
+int config_load_text(
+                const char *name,
+                const char *text,
+                size_t length,
+                struct mg_config **ret_config,
+                struct mg_problems *problems);
+
 struct mg_config *config_free(struct mg_config *config);
 MG_DEFINE_CLEANUP(struct mg_config *, config_free)
 
@@ -65,7 +74,8 @@ const struct mg_daemon_config *config_daemon(const struct mg_config *config);
 /*
  * What holds for a unit: name ("nginx.service") and cgroup path ("/system.slice/nginx.service", or NULL). The most specific
  * section wins key by key: exact name, then exact path, then globs with more literal characters first, later files
- * first among equals; then [Default] (never Mode). RET_ORIGINS may be NULL; its strings are CONFIG's.
+ * first among equals; then [Default] (never Mode). Where sections match and none sets Mode, it is trim, and its origin is the most
+ * specific header. CooldownMaxSec is at least CooldownSec in what comes out. RET_ORIGINS may be NULL; its strings are CONFIG's.
  */
 void config_unit(
                 const struct mg_config *config,
@@ -82,7 +92,7 @@ void config_warn_unmatched(
                 void *userdata,
                 struct mg_problems *problems);
 
-/* Whether section PATTERN means this unit: a name or glob, or with a leading "/" a cgroup path or glob. */
+/* Whether section PATTERN means this unit: a name or glob, or with a leading "/" a cgroup path or glob ("*" matches "/" too). */
 bool config_pattern_matches(const char *pattern, const char *unit, const char *cgroup_path);
 
 /* The files that were read, in order of precedence, lowest first; for cat-config and the journal. */

@@ -26,9 +26,9 @@ struct mg_problems {
         size_t n_errors;
 };
 
-void problems_done(struct mg_problems *problems);
+void problems_done(struct mg_problems *problems); /* for MG_CLEANUP too; leaves an empty one */
 
-/* Formats like printf. Out of memory keeps the counts right and drops the text. */
+/* Formats like printf; what is not printable ASCII becomes "?". Out of memory keeps the counts right and drops the text. */
 void problems_add(
                 struct mg_problems *problems,
                 enum mg_severity severity,
@@ -36,3 +36,7 @@ void problems_add(
                 unsigned line,
                 const char *format,
                 ...) __attribute__((format(printf, 5, 6)));
+
+/* "/etc/memguard.ini:12: [nginx.service] TrimAbov: ..." into BUFFER, which it returns. */
+#define MG_PROBLEM_MAX 5120
+const char *problem_format(const struct mg_problem *problem, char buffer[static MG_PROBLEM_MAX]);

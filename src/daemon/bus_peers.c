@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Peer to peer clients on RUNTIME/bus, each an sd_bus of its own. Layer: daemon. The socket is for everyone, so
+ * everything that a client can pile up here is bounded: connections, bytes sent that are no message yet
+ * (sd-bus itself would take 128 MiB), and answers it does not fetch. Who exceeds one loses that connection.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/macros.h"
+#include "daemon/bus_server.h"
+#include "daemon/journal.h"
+
+#define PEERS_MAX         128
+#define PEERS_PER_USER    8
+#define UNPARSED_MAX      (256 * MG_KIB) /* the largest request is a list of unit names */
+#define UNSENT_MAX        3 /* answers waiting, beyond the 200 KiB that the socket holds */
+#define UNSENT_MAX_ROOT   64
+#define LISTEN_RETRY_USEC MG_USEC_PER_SEC
+
+struct bus_peer {
+        struct mg_list all; /* server->peers */
+        struct bus_server *server;
+        sd_bus *bus;
+        uid_t uid;
+        bool trusted; /* root, or the daemon's own user */
+        int watch_fd; /* a duplicate: an epoll takes each descriptor once */
+        sd_event_source *watch_source;
+        uint64_t unparsed_bytes; /* seen since the last whole message */
+};
+
+static struct bus_peer *peer_free(struct bus_peer *peer) {
+        if (!peer)
+                return NULL;
+        list_remove(&peer->all);
+        peer->server->n_peers--;
+        sd_event_source_disable_unref(peer->watch_source);
+        file_closep(&peer->watch_fd);
+        /* Closed, not flushed: flushing waits for the client. */
+        sd_bus_close_unref(peer->bus);
+        free(peer);
+        return NULL;
+}
+MG_DEFINE_CLEANUP(struct bus_peer *, peer_free)
+
+static void drop_peer(struct bus_peer *peer, const char *why) {
+        journal_log(LOG_DEBUG, NULL, "bus client of uid %u %s: disconnected", (unsigned) peer->uid,
+                    why);
+        peer_free(peer);
+}
+
+/* Runs before the bus reads, as it comes first in the event loop's order. */
+static int on_bytes(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        struct bus_peer *peer = userdata;
+        int pending = 0;
+
+        if (ioctl(fd, FIONREAD, &pending) >= 0 && pending > 0)
+                peer->unparsed_bytes += (uint64_t) pending;
+        if (peer->unparsed_bytes > UNPARSED_MAX)
+                drop_peer(peer, "sent too much that is no message");
+        return 0;
+}
+
+/* A whole message has come in; its handler runs after this. */
+static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error) {
+        struct bus_peer *peer = userdata;
+        uint64_t unsent = 0;
+
+        if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected")) {
+                peer_free(peer);
+                return 1;
+        }
+        peer->unparsed_bytes = 0;
+        (void) sd_bus_get_n_queued_write(peer->bus, &unsent);
+        if (unsent > (peer->trusted ? UNSENT_MAX_ROOT : UNSENT_MAX)) {
+                drop_peer(peer, "does not read its answers");
+                return 1;
+        }
+        return 0;
+}
+
+static int watch_bytes(struct bus_peer *peer, int fd) {
+        int r;
+
+        peer->watch_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        if (peer->watch_fd < 0)
+                return -errno;
+        r =
+                        sd_event_add_io(peer->server->manager->event, &peer->watch_source,
+                                        peer->watch_fd, EPOLLIN | EPOLLET, on_bytes, peer);
+        if (r >= 0)
+                r = sd_event_source_set_priority(peer->watch_source, BUS_PRIORITY - 1);
+        return r;
+}
+
+/* Takes over FD in any case. */
+static int open_bus(struct bus_peer *peer, int fd) {
+        sd_id128_t id;
+        int r = sd_bus_new(&peer->bus);
+
+        if (r >= 0)
+                r = sd_bus_set_fd(peer->bus, fd, fd);
+        if (r < 0) {
+                close(fd);
+                return r;
+        }
+        r = sd_id128_randomize(&id);
+        if (r >= 0)
+                r = sd_bus_set_server(peer->bus, true, id);
+        if (r >= 0)
+                r = sd_bus_negotiate_creds(peer->bus, true, SD_BUS_CREDS_UID | SD_BUS_CREDS_EUID);
+        if (r >= 0)
+                r = sd_bus_set_description(peer->bus, "peer");
+        if (r >= 0)
+                r = sd_bus_start(peer->bus);
+        if (r >= 0)
+                r = sd_bus_add_filter(peer->bus, NULL, on_message, peer);
+        if (r >= 0)
+                r = bus_publish(peer->server, peer->bus);
+        if (r >= 0)
+                r = sd_bus_attach_event(peer->bus, peer->server->manager->event, BUS_PRIORITY);
+        return r;
+}
+
+static bool has_room_for(const struct bus_server *server, uid_t uid) {
+        size_t n = 0;
+
+        MG_LIST_FOREACH(entry, &server->peers) {
+                n += MG_CONTAINER_OF(entry, struct bus_peer, all)->uid == uid;
+        }
+        return n < PEERS_PER_USER && server->n_peers < PEERS_MAX;
+}
+
+/* Takes over FD. */
+static int peer_new(struct bus_server *server, int fd) {
+        MG_CLEANUP(file_closep) int owned_fd = fd;
+        MG_CLEANUP(peer_freep) struct bus_peer *peer = NULL;
+        struct ucred creds;
+        socklen_t size = sizeof(creds);
+        bool trusted;
+        int r;
+
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &creds, &size) < 0)
+                return -errno;
+        trusted = creds.uid == 0 || creds.uid == getuid();
+        if (!trusted && !has_room_for(server, creds.uid))
+                return -EUSERS;
+        peer = calloc(1, sizeof(*peer));
+        if (!peer)
+                return -ENOMEM;
+        peer->server = server;
+        peer->uid = creds.uid;
+        peer->trusted = trusted;
+        peer->watch_fd = -EBADF;
+        list_append(&server->peers, &peer->all);
+        server->n_peers++;
+        r = trusted ? 0 : watch_bytes(peer, fd);
+        if (r >= 0)
+                r = open_bus(peer, MG_TAKE_FD(owned_fd));
+        if (r < 0)
+                return r;
+        (void) MG_TAKE(peer);
+        return 0;
+}
+
+static int on_listen_retry(sd_event_source *source, uint64_t usec, void *userdata) {
+        struct bus_server *server = userdata;
+
+        (void) sd_event_source_set_enabled(server->listen_source, SD_EVENT_ON);
+        return 0;
+}
+
+/* A listening socket stays readable while nobody can accept: without a pause the loop would spin. */
+static void pause_listening(struct bus_server *server) {
+        (void) sd_event_source_set_enabled(server->listen_source, SD_EVENT_OFF);
+        server->listen_retry_source = sd_event_source_disable_unref(server->listen_retry_source);
+        (void) sd_event_add_time_relative(
+                        server->manager->event, &server->listen_retry_source, CLOCK_MONOTONIC,
+                        LISTEN_RETRY_USEC, 0, on_listen_retry, server);
+}
+
+static int on_connection(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        struct bus_server *server = userdata;
+        int r, peer_fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+        if (peer_fd < 0) {
+                if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+                        pause_listening(server);
+                return 0;
+        }
+        r = peer_new(server, peer_fd);
+        if (r < 0)
+                journal_errno(LOG_DEBUG, r, NULL, "a bus client was turned away");
+        return 0;
+}
+
+int bus_peers_start(struct bus_server *server) {
+        int r =
+                        sd_event_add_io(server->manager->event, &server->listen_source,
+                                        server->listen_fd, EPOLLIN, on_connection, server);
+        if (r >= 0)
+                r = sd_event_source_set_priority(server->listen_source, BUS_PRIORITY);
+        return r;
+}
+
+void bus_peers_done(struct bus_server *server) {
+        server->listen_retry_source = sd_event_source_disable_unref(server->listen_retry_source);
+        server->listen_source = sd_event_source_disable_unref(server->listen_source);
+        file_closep(&server->listen_fd);
+        while (!list_is_empty(&server->peers))
+                peer_free(MG_CONTAINER_OF(server->peers.next, struct bus_peer, all));
+}

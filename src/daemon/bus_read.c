@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* The methods of org.memguard1.Manager that read: for everyone. Layer: daemon. */
+#include <stdlib.h>
+
+#include "daemon/bus_server.h"
+#include "daemon/journal.h"
+#include "host/bus_api.h"
+
+int bus_find_unit(
+                struct bus_server *server,
+                const char *name,
+                sd_bus_error *error,
+                struct unit **ret_unit) {
+        struct unit *unit = unit_find(server->manager, name);
+
+        if (!unit)
+                return sd_bus_error_setf(
+                                error, MG_BUS_ERROR_NO_SUCH_UNIT,
+                                "No unit %s with a process is known", name);
+        *ret_unit = unit;
+        return 0;
+}
+
+int bus_send_reply(struct dict *dict) {
+        int r = dict->error < 0 ? dict->error : sd_bus_send(NULL, dict->message, NULL);
+
+        return r < 0 ? r : 1;
+}
+
+int bus_get_host(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        struct bus_server *server = userdata;
+        int r = sd_bus_message_new_method_return(call, &reply);
+
+        if (r < 0)
+                return r;
+        struct dict dict = { .message = reply };
+        bus_host(&dict, server->manager);
+        return bus_send_reply(&dict);
+}
+
+static int put_named_units(
+                struct dict *dict,
+                struct bus_server *server,
+                char **names,
+                sd_bus_error *error) {
+        for (char **name = names; *name; name++) {
+                struct unit *unit = NULL;
+                int r = bus_find_unit(server, *name, error, &unit);
+
+                if (r < 0)
+                        return r;
+                bus_unit(dict, unit);
+        }
+        return 0;
+}
+
+static void free_strings(char ***strings) {
+        for (char **s = *strings; s && *s; s++)
+                free(*s);
+        free(*strings);
+}
+
+int bus_list_units(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        MG_CLEANUP(free_strings) char **names = NULL;
+        struct bus_server *server = userdata;
+        int r = sd_bus_message_read_strv(call, &names);
+
+        if (r >= 0)
+                r = sd_bus_message_new_method_return(call, &reply);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+        if (r < 0)
+                return r;
+        struct dict dict = { .message = reply };
+        if (names && names[0]) {
+                r = put_named_units(&dict, server, names, error);
+                if (r < 0)
+                        return r;
+        } else
+                for (struct unit *u = unit_first(server->manager); u; u = unit_next(u))
+                        bus_unit(&dict, u);
+        dict_end(&dict);
+        return bus_send_reply(&dict);
+}
+
+int bus_list_processes(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        struct bus_server *server = userdata;
+        struct unit *unit = NULL;
+        const char *name;
+        int r = sd_bus_message_read(call, "s", &name);
+
+        if (r >= 0 && name[0] != '\0')
+                r = bus_find_unit(server, name, error, &unit);
+        if (r >= 0)
+                r = sd_bus_message_new_method_return(call, &reply);
+        if (r >= 0)
+                r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+        if (r < 0)
+                return r;
+        struct dict dict = { .message = reply };
+        if (unit)
+                bus_processes(&dict, unit);
+        else
+                for (struct unit *u = unit_first(server->manager); u; u = unit_next(u))
+                        bus_processes(&dict, u);
+        dict_end(&dict);
+        return bus_send_reply(&dict);
+}
+
+int bus_explain(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        struct unit *unit = NULL;
+        const char *name;
+        int r = sd_bus_message_read(call, "s", &name);
+
+        if (r >= 0)
+                r = bus_find_unit(userdata, name, error, &unit);
+        if (r >= 0)
+                r = sd_bus_message_new_method_return(call, &reply);
+        if (r < 0)
+                return r;
+        struct dict dict = { .message = reply };
+        bus_explanation(&dict, unit);
+        return bus_send_reply(&dict);
+}
+
+int bus_get_log_level(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        struct bus_server *server = userdata;
+
+        return sd_bus_reply_method_return(
+                        call, "s", log_level_to_string(server->manager->log_level));
+}

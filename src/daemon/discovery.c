@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Finding units; see discovery.h. */
+#include "daemon/discovery.h"
+
+#include <errno.h>
+
+#include "base/macros.h"
+#include "daemon/identity.h"
+#include "daemon/journal.h"
+#include "daemon/manager.h"
+#include "daemon/systemd_units.h"
+#include "daemon/unit.h"
+
+/* With systemd's own word for system units the walk only finds those of user managers. */
+#define WALK_INTERVAL_USEC         MG_USEC_PER_MIN
+#define WALK_INTERVAL_SYSTEMD_USEC (5 * MG_USEC_PER_MIN)
+#define WALK_ACCURACY_USEC         (5 * MG_USEC_PER_SEC)
+
+static int get_unit(struct manager *manager, const char *path, struct unit **ret_unit) {
+        struct process_unit found;
+        struct unit_identity identity;
+        int r = unit_of_cgroup(path, manager->own_unit_path, &found);
+
+        /* Cgroups below a unit's own are its own business. */
+        if (r < 0 || !mg_streq(found.path, path))
+                return -ENXIO;
+        identity = (struct unit_identity){
+                .name = found.name,
+                .path = found.path,
+                .user = found.user,
+                .user_uid = found.user_uid,
+        };
+        return unit_get(manager, &identity, ret_unit);
+}
+
+static int visit_cgroup(void *userdata, const char *path) {
+        struct manager *manager = userdata;
+        struct unit *unit;
+        int r = get_unit(manager, path, &unit);
+
+        if (r >= 0)
+                unit->mark = manager->discovery_mark;
+        return r == -ENOMEM ? r : 0;
+}
+
+/* Units measured by their cgroup notice their own end in the tick; the others by being missed here. */
+static void drop_missed(struct manager *manager) {
+        MG_LIST_FOREACH_SAFE(entry, &manager->units) {
+                struct unit *unit = unit_of(entry);
+
+                if (unit->path && unit->source == MG_SOURCE_PROC &&
+                    unit->mark != manager->discovery_mark)
+                        unit_free(unit);
+        }
+}
+
+static void walk(struct manager *manager) {
+        int r;
+
+        manager->discovery_mark++;
+        r = cgroup_walk(manager->cgroup_root, visit_cgroup, manager);
+        if (r < 0)
+                journal_errno(LOG_WARNING, r, NULL, "Cannot walk the cgroup tree");
+        else
+                drop_missed(manager);
+}
+
+static int on_walk(sd_event_source *source, uint64_t usec, void *userdata) {
+        struct manager *manager = userdata;
+        bool has_systemd = manager->systemd && systemd_units_available(manager->systemd);
+
+        walk(manager);
+        (void) sd_event_source_set_time_relative(
+                        source, has_systemd ? WALK_INTERVAL_SYSTEMD_USEC : WALK_INTERVAL_USEC);
+        (void) sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return 0;
+}
+
+static void on_unit_changed(void *userdata, const struct systemd_unit *known) {
+        struct manager *manager = userdata;
+        struct unit *unit = unit_find_key(manager, known->cgroup_path, NULL);
+
+        /* Where nothing but agents' processes can be measured, a unit without one would be an empty row. */
+        if (!unit && (!manager->use_cgroups || get_unit(manager, known->cgroup_path, &unit) < 0))
+                return;
+        unit->mark = manager->discovery_mark;
+        unit_set_systemd(unit, known->invocation_id, known->activity, known->watchdog_usec);
+}
+
+static void on_unit_removed(void *userdata, const char *name) {
+        struct manager *manager = userdata;
+        struct unit *unit = unit_find(manager, name);
+
+        if (unit && unit->path && !unit->user)
+                unit_free(unit);
+}
+
+/* Without systemd's word nobody knows what is being started or stopped: what was said last may not be true any more. */
+static void on_systemd_available(void *userdata, bool available) {
+        struct manager *manager = userdata;
+
+        if (available)
+                return;
+        for (struct unit *u = unit_first(manager); u; u = unit_next(u))
+                u->activity = MG_ACTIVITY_ACTIVE;
+}
+
+int discovery_start(struct manager *manager) {
+        static const struct systemd_units_callbacks callbacks = {
+                .changed = on_unit_changed,
+                .removed = on_unit_removed,
+                .available = on_systemd_available,
+        };
+        int r;
+
+        if (!manager->options.by_hand) {
+                r = systemd_units_new(manager->event, NULL, &callbacks, manager, &manager->systemd);
+                if (r < 0)
+                        journal_errno(LOG_WARNING, r, NULL, "Cannot ask systemd about units");
+        }
+        if (!manager->use_cgroups)
+                return 0;
+        walk(manager);
+        return sd_event_add_time_relative(
+                        manager->event, &manager->discovery_source, CLOCK_MONOTONIC,
+                        WALK_INTERVAL_USEC, WALK_ACCURACY_USEC, on_walk, manager);
+}
+
+void discovery_stop(struct manager *manager) {
+        manager->systemd = systemd_units_free(manager->systemd);
+        manager->discovery_source = sd_event_source_disable_unref(manager->discovery_source);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which units there are: systemd tells over D-Bus where it can; the cgroup tree is walked besides, for what systemd's
+ * system bus does not know (user units, a host without systemd). Layer: daemon.
+ */
+#pragma once
+
+struct manager;
+
+/* Walks the tree once, listens to systemd, walks again now and then. */
+int discovery_start(struct manager *manager);
+void discovery_stop(struct manager *manager);

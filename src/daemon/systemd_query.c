@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asking systemd for the few properties of a unit that matter, a bounded number of units at a time. Layer: daemon.
+ * Single Gets: a GetAll of a service is 20 KiB of which 100 bytes are wanted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "daemon/systemd_unit_entry.h"
+
+/* Bus daemons limit replies that a connection waits for; 16 units are 64 calls. */
+#define MAX_IN_FLIGHT 16
+
+void invocation_id_to_hex(const uint8_t *bytes, size_t n, char ret_hex[static 33]) {
+        static const char digits[] = "0123456789abcdef";
+
+        ret_hex[0] = '\0';
+        if (n != INVOCATION_ID_BYTES)
+                return;
+        for (size_t i = 0; i < n; i++) {
+                ret_hex[2 * i] = digits[bytes[i] >> 4];
+                ret_hex[2 * i + 1] = digits[bytes[i] & 15];
+        }
+        ret_hex[2 * n] = '\0';
+}
+
+static int take_active_state(struct unit_entry *entry, sd_bus_message *reply) {
+        const char *state;
+        int r = sd_bus_message_read(reply, "v", "s", &state);
+
+        if (r >= 0)
+                entry->has_processes = activity_from_state(state, &entry->activity);
+        return r;
+}
+
+static int take_invocation_id(struct unit_entry *entry, sd_bus_message *reply) {
+        const void *bytes;
+        size_t n;
+        int r = sd_bus_message_enter_container(reply, 'v', "ay");
+
+        if (r >= 0)
+                r = sd_bus_message_read_array(reply, 'y', &bytes, &n);
+        if (r >= 0)
+                invocation_id_to_hex(bytes, n, entry->invocation_id);
+        return r;
+}
+
+static int take_control_group(struct unit_entry *entry, sd_bus_message *reply) {
+        const char *path;
+        char *copy = NULL;
+        int r = sd_bus_message_read(reply, "v", "s", &path);
+
+        if (r < 0)
+                return r;
+        /* "" is no cgroup, "/" would be the host's root: neither is a unit's own. */
+        if (path[0] == '/' && path[1] != '\0') {
+                copy = strdup(path);
+                if (!copy)
+                        return -ENOMEM;
+        }
+        free(entry->cgroup_path);
+        entry->cgroup_path = copy;
+        return 0;
+}
+
+static int take_watchdog(struct unit_entry *entry, sd_bus_message *reply) {
+        uint64_t usec;
+        int r = sd_bus_message_read(reply, "v", "t", &usec);
+
+        if (r >= 0)
+                entry->watchdog_usec = usec == 0 ? MG_UNKNOWN : usec;
+        return r;
+}
+
+static const struct property {
+        const char *interface; /* NULL: the unit type's own */
+        const char *name;
+        bool services_only;
+        int (*take)(struct unit_entry *entry, sd_bus_message *reply);
+} properties[] = {
+        [PROPERTY_ACTIVE_STATE] = { SYSTEMD_UNIT, "ActiveState", false, take_active_state },
+        [PROPERTY_INVOCATION_ID] = { SYSTEMD_UNIT, "InvocationID", false, take_invocation_id },
+        [PROPERTY_CONTROL_GROUP] = { NULL, "ControlGroup", false, take_control_group },
+        [PROPERTY_WATCHDOG] = { NULL, "WatchdogUSec", true, take_watchdog },
+};
+_Static_assert(MG_ELEMENTS(properties) == _UNIT_PROPERTY_MAX, "a property without a row");
+
+static bool is_service(const struct unit_entry *entry) {
+        const char *suffix = strrchr(entry->name, '.');
+
+        return suffix && mg_streq(suffix, ".service");
+}
+
+static void finish(struct unit_entry *entry) {
+        struct systemd_units *units = entry->units;
+
+        units->in_flight--;
+        list_remove(&entry->link);
+        if (MG_TAKE_AS(entry->again, false) && !entry->dropped)
+                unit_entry_ask(entry);
+        else
+                units_entry_answered(entry); /* may free ENTRY */
+        units_ask_next(units);
+}
+
+static int on_reply(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        struct unit_entry *entry = userdata;
+        sd_bus_slot *slot = sd_bus_get_current_slot(sd_bus_message_get_bus(reply));
+        int r = 0;
+
+        for (size_t i = 0; i < _UNIT_PROPERTY_MAX; i++) {
+                if (entry->slots[i] != slot)
+                        continue;
+                if (!sd_bus_message_is_method_error(reply, NULL))
+                        r = properties[i].take(entry, reply);
+                else if (sd_bus_message_is_method_error(reply, SD_BUS_ERROR_UNKNOWN_OBJECT))
+                        entry->gone = true;
+                else
+                        r = -EIO;
+                entry->slots[i] = sd_bus_slot_unref(slot);
+                entry->pending--;
+                break;
+        }
+        if (r < 0)
+                entry->failed = true;
+        if (entry->pending == 0)
+                finish(entry);
+        return 1;
+}
+
+static int send_get(struct unit_entry *entry, enum unit_property which) {
+        const struct property *property = &properties[which];
+        const char *interface = property->interface;
+
+        if (!interface)
+                interface = is_service(entry) ? SYSTEMD_NAME ".Service" : SYSTEMD_NAME ".Scope";
+        return sd_bus_call_method_async(
+                        entry->units->bus, &entry->slots[which], SYSTEMD_NAME, entry->object_path,
+                        "org.freedesktop.DBus.Properties", "Get", on_reply, entry, "ss", interface,
+                        property->name);
+}
+
+static void send_gets(struct unit_entry *entry) {
+        entry->failed = entry->gone = false;
+        for (size_t i = 0; i < _UNIT_PROPERTY_MAX; i++) {
+                if (properties[i].services_only && !is_service(entry))
+                        continue;
+                if (send_get(entry, (enum unit_property) i) < 0)
+                        entry->failed = true;
+                else
+                        entry->pending++;
+        }
+        if (entry->pending > 0) {
+                list_append(&entry->units->asking, &entry->link);
+                entry->units->in_flight++;
+        }
+}
+
+void units_ask_next(struct systemd_units *units) {
+        while (units->bus && units->in_flight < MAX_IN_FLIGHT && !list_is_empty(&units->queue)) {
+                struct unit_entry *entry =
+                                MG_CONTAINER_OF(units->queue.next, struct unit_entry, link);
+
+                list_remove(&entry->link);
+                send_gets(entry);
+        }
+}
+
+void unit_entry_ask(struct unit_entry *entry) {
+        if (entry->pending > 0) {
+                entry->again = true;
+                return;
+        }
+        if (list_is_empty(&entry->link))
+                list_append(&entry->units->queue, &entry->link);
+        units_ask_next(entry->units);
+}
+
+void unit_entry_stop_asking(struct unit_entry *entry) {
+        list_remove(&entry->link);
+        for (size_t i = 0; i < _UNIT_PROPERTY_MAX; i++)
+                entry->slots[i] = sd_bus_slot_unref(entry->slots[i]);
+        if (entry->pending > 0)
+                entry->units->in_flight--;
+        entry->pending = 0;
+        entry->again = false;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tick: sample every unit, decide, start what is due. Allocates nothing while the set of units and processes
+ * stays the same. Layer: daemon.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct manager;
+struct mg_unit_sample;
+struct unit;
+
+int tick_start(struct manager *manager);
+
+/* IntervalSec= may have changed. */
+int tick_rearm(struct manager *manager);
+
+/* A sample of UNIT from what is known; PROCESSES are the manager's scratch, valid until the next call. */
+void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample);
+
+/* Reads the unit's numbers again, now, VmSwap too where that is dear (WITH_SWAP). -ENODEV: the unit is gone; old numbers stay. */
+int tick_measure(struct unit *unit, bool with_swap);

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: MIT
+"""The operator's side: observe, trim by hand, dry run, pause, reload, explain, exit codes."""
+import json
+import os
+import pwd
+import signal
+
+from harness import MIB, Skip, check, check_equal, intervals, test, wait_until
+
+QUICK = "TrimAbove=64M\nMinGain=16M\nCooldownSec=1s\nCooldownMaxSec=1min\nMaxPause=1s\n"
+BURST = ("c1-arenas", "--blocks=1024")
+
+
+def one_line_on_stderr(done):
+    check(done.stdout == "", f"stdout: {done.stdout!r}")
+    check_equal(f"lines of {done.stderr!r}", len(done.stderr.splitlines()), 1)
+
+
+@test
+def observe_never_trims(world):
+    """A unit without a section of its own is measured and judged and left alone."""
+    world.run_daemon(f"[Default]\n{QUICK}")
+    web = world.service("web", *BURST).wait_for("phase idle")
+    row = world.wait_status("would have been trimmed", "web.process", lambda row: row["would_trim"] >= 1)
+    check_equal("mode", row["mode"], "observe")
+    check_equal("reason", row["reason"], "observed")
+    intervals(8)
+    row = world.status("web.process")
+    check_equal("trims", row["trims"], 0)
+    check(web.rss_anon() > 100 * MIB, "an observed unit was trimmed")
+    check(row["freeable_bytes"] > 64 * MIB, f"freeable: {row}")
+
+
+@test
+def off_is_left_alone(world):
+    world.run_daemon(f"[Default]\n{QUICK}[web.process]\nMode=off\n")
+    web = world.service("web", *BURST).wait_for("phase idle")
+    intervals(8)
+    row = world.status("web.process")
+    check_equal("mode", row["mode"], "off")
+    check_equal("reason", row["reason"], "off")
+    check_equal("would_trim", row["would_trim"], 0)
+    check(web.rss_anon() > 100 * MIB, "a unit that is off was trimmed")
+
+
+@test
+def trim_by_hand_and_dry_run(world):
+    """Works in observe mode; --dry-run only says what it would bring, and it is about right."""
+    world.run_daemon("")
+    web = world.service("web", *BURST).wait_for("phase idle")
+    world.wait_status("is measured", "web.process", lambda row: (row["freeable_bytes"] or 0) > 64 * MIB)
+    dry = world.json("trim", "web.process", "--dry-run")
+    dry = dry[0] if isinstance(dry, list) else dry
+    check(dry["expected_bytes"] > 64 * MIB, f"dry run: {dry}")
+    check(world.ctl("trim", "web.process", "--dry-run").stdout.strip() != "", "a dry run that says nothing")
+    intervals(4)
+    check(web.rss_anon() > 100 * MIB, "a dry run trimmed")
+    check_equal("trims", world.status("web.process")["trims"], 0)
+    before = web.rss_anon()
+    done = world.ctl("trim", "web.process")
+    check_equal(f"exit code ({done.stderr})", done.returncode, 0)
+    check(web.rss_anon() < 20 * MIB, f"came back: {before >> 20} -> {web.rss_anon() >> 20} MiB")
+    gain = world.status("web.process")["last_trim"]["gain_bytes"]
+    check(abs(gain - dry["expected_bytes"]) < before / 4, f"predicted {dry['expected_bytes']}, gained {gain}")
+    check(world.log_lines("web.process: trimmed", "by hand"), "the log does not say by whom")
+
+
+@test
+def max_pause_binds_the_hand_too(world):
+    """A trim by hand overrides thresholds, never MaxPause=."""
+    world.run_daemon("[web.process]\nMode=observe\nMaxPause=1us\n")
+    web = world.service("web", *BURST).wait_for("phase idle")
+    world.wait_agents("web.process", 1)
+    intervals(8)
+    done = world.ctl("trim", "web.process")
+    check(done.returncode == 1, f"exit code {done.returncode}: {done.stdout} {done.stderr}")
+    check(web.rss_anon() > 100 * MIB, "trimmed in spite of MaxPause=")
+
+
+@test
+def pause_and_resume(world):
+    world.run_daemon(f"[web.process]\n{QUICK}")
+    web = world.service("web", *BURST, "--wait").wait_for("phase start")
+    world.wait_agents("web.process", 1)
+    check_equal("pause", world.ctl("pause", "web.process").returncode, 0)
+    web.signal(signal.SIGUSR1)
+    web.wait_for("phase idle")
+    world.wait_status("is held", "web.process", lambda row: row["reason"] == "paused" and row["anon_bytes"] > 100 * MIB)
+    intervals(8)
+    check_equal("trims", world.status("web.process")["trims"], 0)
+    check(web.rss_anon() > 100 * MIB, "trimmed while paused")
+    check_equal("resume", world.ctl("resume", "web.process").returncode, 0)
+    world.wait_trimmed(web, below=20 * MIB)
+
+
+@test
+def pause_all_outlives_the_daemon(world):
+    world.run_daemon(f"[web.process]\n{QUICK}")
+    check_equal("pause --all", world.ctl("pause", "--all").returncode, 0)
+    world.stop()
+    world.start()
+    web = world.service("web", *BURST).wait_for("phase idle")
+    world.wait_status("is held", "web.process", lambda row: row["reason"] == "paused" and row["anon_bytes"] > 100 * MIB)
+    check_equal("resume --all", world.ctl("resume", "--all").returncode, 0)
+    world.wait_trimmed(web, below=20 * MIB)
+
+
+@test
+def a_broken_reload_changes_nothing(world):
+    world.run_daemon("[web.process]\nMode=observe\nTrimAbove=64M\nMinGain=16M\nMaxPause=1s\n")
+    web = world.service("web", *BURST).wait_for("phase idle")
+    world.wait_status("is observed", "web.process", lambda row: row["would_trim"] >= 1)
+    world.configure("[web.process]\nMode=trim\nTrimAbove=lots\n")
+    done = world.ctl("reload")
+    check_equal("exit code", done.returncode, 1)
+    check(f"{world.config_path}:" in done.stderr and "TrimAbove" in done.stderr, f"file, line and key: {done.stderr!r}")
+    world.process.send_signal(signal.SIGHUP)
+    wait_until("the log says so too", lambda: len(world.log_lines("configuration rejected")) >= 1)
+    intervals(8)
+    row = world.status("web.process")
+    check_equal("mode", row["mode"], "observe")
+    check_equal("trim above", row["trim_above_bytes"], 64 * MIB)
+    check_equal("trims", row["trims"], 0)
+    world.configure(f"[web.process]\n{QUICK}")
+    done = world.ctl("reload")
+    check_equal(f"exit code ({done.stderr})", done.returncode, 0)
+    world.wait_trimmed(web, below=20 * MIB)
+
+
+@test
+def a_reload_by_signal(world):
+    world.run_daemon("[web.process]\nMode=observe\nTrimAbove=64M\nMinGain=16M\nMaxPause=1s\n")
+    web = world.service("web", *BURST).wait_for("phase idle")
+    world.wait_agents("web.process", 1)
+    world.configure(f"[web.process]\n{QUICK}")
+    world.process.send_signal(signal.SIGHUP)
+    world.wait_trimmed(web, below=20 * MIB)
+
+
+@test
+def explain_names_the_condition_that_decides(world):
+    world.run_daemon("[web.process]\nTrimAbove=100G\nMinGain=16M\nMaxPause=1s\n")
+    world.service("web", *BURST).wait_for("phase idle")
+    world.wait_status("is held", "web.process", lambda row: row["reason"] == "below-threshold")
+    told = world.json("explain", "web.process")
+    told = told[0] if isinstance(told, list) else told
+    check_equal("action", told["action"], "hold")
+    check_equal("reason", told["reason"], "below-threshold")
+    failing = [condition for condition in told["conditions"] if condition["state"] == "fails"]
+    check_equal("conditions that fail", [condition["name"] for condition in failing], ["below-threshold"])
+    check_equal("wanted", failing[0]["want"], 100 << 30)
+    check(failing[0]["have"] > 64 * MIB, f"measured: {failing[0]}")
+    setting = [setting for setting in told["settings"] if setting["key"] == "TrimAbove"][0]
+    check_equal("where it was set", (setting["file"], setting["line"]), (world.config_path, 6))
+    text = world.ctl("explain", "web.process").stdout
+    check("below-threshold" in text and f"{world.config_path}:6" in text, f"the text lacks it: {text}")
+
+
+@test
+def exit_codes(world):
+    check_equal("no daemon", world.ctl("status").returncode, 3)
+    world.run_daemon("")
+    check_equal("fine", world.ctl("status").returncode, 0)
+    check_equal("unknown command", world.ctl("dance").returncode, 2)
+    check_equal("unknown option", world.ctl("--dance").returncode, 2)
+    check_equal("an argument missing", world.ctl("trim").returncode, 2)
+    check_equal("an argument too many", world.ctl("reload", "now").returncode, 2)
+    for command in (("status",), ("trim",), ("explain",), ("pause",), ("list-processes",)):
+        done = world.ctl(*command, "nonesuch.process")
+        check_equal(f"{command[0]}: no such unit", done.returncode, 4)
+        one_line_on_stderr(done)
+    check_equal("bad level", world.ctl("log-level", "loud").returncode in (1, 2), True)
+    for command in ("--help", "--version"):
+        check_equal(command, world.ctl(command).returncode, 0)
+
+
+@test
+def no_daemon_is_one_clear_line(world):
+    for command in (("status",), ("trim", "web.process"), ("reload",), ("status", "--json=short")):
+        done = world.ctl(*command)
+        check_equal(" ".join(command), done.returncode, 3)
+        one_line_on_stderr(done)
+    world.run_daemon("")
+    world.stop()
+    check_equal("after it has stopped", world.ctl("status").returncode, 3)
+    world.start()
+    world.stop(signal.SIGKILL)
+    check_equal("after it was killed", world.ctl("status").returncode, 3)
+
+
+@test
+def looking_is_for_all_acting_is_not(world):
+    if os.geteuid() != 0:
+        raise Skip("needs a second user to be")
+    nobody = pwd.getpwnam("nobody").pw_uid
+    world.run_daemon("")
+    world.service("web", *BURST).wait_for("phase idle")
+    world.wait_agents("web.process", 1)
+    if world.ctl("--version", user=nobody).returncode != 0:
+        raise Skip("the build directory is closed to other users")
+    check_equal("status", world.ctl("status", user=nobody).returncode, 0)
+    for command in (("trim", "web.process"), ("reload",), ("pause", "--all"), ("resume", "--all"), ("log-level", "debug")):
+        done = world.ctl(*command, user=nobody)
+        check_equal(f"{' '.join(command)} as nobody ({done.stderr.strip()})", done.returncode, 5)
+        one_line_on_stderr(done)
+    check_equal("trims", world.status("web.process")["trims"], 0)
+
+
+@test
+def list_processes(world):
+    world.run_daemon("")
+    web = world.service("web", *BURST).wait_for("phase idle")
+    world.service("bare", *BURST, agent=False).wait_for("phase idle")
+    world.wait_agents("web.process", 1)
+    rows = world.json("list-processes")
+    ours = [row for row in rows if row["pid"] == web.pid]
+    check_equal("rows of the process", len(ours), 1)
+    check_equal("agent", ours[0]["agent"], "loaded")
+    check_equal("unit", ours[0]["unit"], "web.process")
+    check("glibc" in json.dumps(ours[0]["allocators"]), f"allocators: {ours[0]}")
+    bare = [row for row in rows if row["unit"] == "bare.process"]
+    check(bare and bare[0]["agent"] != "loaded", f"without an agent: {bare}")
+
+
+@test
+def check_config_and_cat_config(world):
+    world.configure(f"[web.process]\n{QUICK}")
+    good = world.ctl("check-config", world.config_path)
+    check_equal(f"a good file ({good.stderr})", good.returncode, 0)
+    world.configure("[web.process]\nMaxPause=soon\nTrimAbove=\n[Daemon\n")
+    bad = world.ctl("check-config", world.config_path)
+    check_equal("a bad file", bad.returncode, 1)
+    check("MaxPause" in bad.stderr + bad.stdout, f"the key is not named: {bad}")
+    check_equal("a missing file", world.ctl("check-config", f"{world.directory}/none.ini").returncode, 1)
+
+
+@test
+def log_level(world):
+    world.run_daemon("")
+    check_equal("as configured", world.ctl("log-level").stdout.strip(), "debug")
+    check_equal("set", world.ctl("log-level", "info").returncode, 0)
+    check_equal("as set", world.ctl("log-level").stdout.strip(), "info")

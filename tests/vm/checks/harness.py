@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""What the guest's checks share: the list of them, their results as TAP, and short names for what they do to systemd.
+
+A check is a function; it fails by an exception. Checks run in the order of their files, each leaves the host as it was: the
+daemon running, no unit of its own left. Waiting is always for a condition, with a limit far above what it takes.
+"""
+import contextlib
+import fnmatch
+import glob
+import importlib
+import json
+import os
+import subprocess
+import time
+import traceback
+
+BUILD = '/usr/src/build'
+WORKLOADS = BUILD + '/tests/workloads'
+CONFIG = '/etc/memguard.ini.d'
+DAEMON = 'memguard.service'
+MIB = 1 << 20
+CHECKS = []
+
+
+class Skip(Exception):
+    """The check cannot be made here; the text says why."""
+
+
+def check(name):
+    def register(function):
+        CHECKS.append((name, function))
+        return function
+    return register
+
+
+def load():
+    here = os.path.dirname(os.path.abspath(__file__))
+    for path in sorted(glob.glob(here + '/check_*.py')):
+        importlib.import_module(os.path.basename(path)[:-3])
+
+
+def run_checks(patterns, out):
+    load()
+    wanted = [c for c in CHECKS if not patterns or any(fnmatch.fnmatch(c[0], f'*{p}*') for p in patterns)]
+    print(f'1..{len(wanted)}', file=out, flush=True)
+    for number, (name, function) in enumerate(wanted, 1):
+        started = time.monotonic()
+        try:
+            function()
+            line, detail = f'ok {number} - {name}', f'{time.monotonic() - started:.1f} s'
+        except Skip as reason:
+            line, detail = f'ok {number} - {name} # SKIP {reason}', ''
+        except Exception:
+            line, detail = f'not ok {number} - {name}', traceback.format_exc() + diagnose()
+        print(line, file=out, flush=True)
+        for text in detail.splitlines():
+            print('#   ' + text, file=out, flush=True)
+
+
+def diagnose():
+    """What a person would look at first."""
+    text = ''
+    for command in (['journalctl', '-b', '-n', '60', '--no-pager', '-o', 'short-monotonic'],
+                    ['systemctl', '--no-pager', 'status', 'memguard.service', 'memguard.socket'],
+                    ['memguardctl', '--no-pager', 'status']):
+        result = run(*command, ok=None)
+        text += f'\n$ {" ".join(command)}\n{result.stdout}{result.stderr}'
+    return text
+
+
+def run(*command, ok=True, user=None, timeout=120, **more):
+    """Runs a command. OK: True, it must succeed; False, it must fail; None, either."""
+    if user:
+        command = ('setpriv', '--reuid', user, '--regid', user, '--clear-groups', *command)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **more)
+    if ok is not None and (result.returncode == 0) != ok:
+        raise AssertionError(f'{" ".join(command)}: exit {result.returncode}\n{result.stdout}{result.stderr}')
+    return result
+
+
+def systemctl(*arguments, ok=True):
+    return run('systemctl', '--no-pager', *arguments, ok=ok)
+
+
+def show(unit, name):
+    return systemctl('show', '--value', '-p', name, unit).stdout.strip()
+
+
+def is_active(unit):
+    return show(unit, 'ActiveState') == 'active'
+
+
+def wait_until(condition, what, seconds=90):
+    """Returns the first true value of CONDITION()."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f'waited {seconds} s in vain: {what}')
+        time.sleep(0.3)
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def expect_equal(have, want, what):
+    expect(have == want, f'{what}: have {have!r}, want {want!r}')
+
+
+# The cgroup, read by the check itself: the daemon's own word is not taken for what came back.
+
+def cgroup(unit):
+    return '/sys/fs/cgroup' + show(unit, 'ControlGroup')
+
+
+def memory_stat(unit):
+    with open(cgroup(unit) + '/memory.stat') as f:
+        return {key: int(value) for key, value in (line.split() for line in f)}
+
+
+def anon(unit):
+    return memory_stat(unit)['anon']
+
+
+# The daemon's word.
+
+def status(unit=None):
+    units = json.loads(run('memguardctl', '--json=short', 'status', *([unit] if unit else [])).stdout)
+    if unit is None:
+        return units
+    return next((u for u in units if u['unit'] == unit), None)
+
+
+def known_status(unit):
+    """The unit's row, or None while the daemon does not know it or is not there."""
+    result = run('memguardctl', '--json=short', 'status', unit, ok=None)
+    if result.returncode != 0:
+        return None
+    return next((u for u in json.loads(result.stdout) if u['unit'] == unit), None)
+
+
+def journal(*match):
+    """The entries of this boot that match, as dictionaries, oldest first."""
+    text = run('journalctl', '--sync', ok=None) and run('journalctl', '-b', '-o', 'json', '--all', '--no-pager', *match).stdout
+    return [json.loads(line) for line in text.splitlines() if line]
+
+
+def trims_of(unit):
+    """What `journalctl -u UNIT` shows of the trims that really were."""
+    return [e for e in journal('-u', unit) if 'MEMGUARD_UNIT' in e and 'MEMGUARD_AFTER_BYTES' in e]
+
+
+# Units that a check makes and takes away again.
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'w') as f:
+        f.write(text)
+
+
+def remove(path):
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def preload_library():
+    found = glob.glob('/usr/lib/*/libmemguard-preload.so') + glob.glob('/usr/lib/libmemguard-preload.so')
+    expect(found, 'libmemguard-preload.so is not installed')
+    return found[0]
+
+
+@contextlib.contextmanager
+def service(name, command, section='', preload=True, more='', start=True):
+    """A unit that runs COMMAND, with the agent by a drop-in and SECTION as its part of the configuration."""
+    unit = f'/run/systemd/system/{name}'
+    write(unit, f'[Unit]\nDescription={name} of the checks\n[Service]\nExecStart={command}\nTimeoutStopSec=20s\n{more}')
+    if preload:
+        write(f'{unit}.d/memguard.conf', f'[Service]\nEnvironment=LD_PRELOAD={preload_library()}\n'
+              'Environment=MEMGUARD_DELAY=100ms\n')
+    if section:
+        write(f'{CONFIG}/50-{name}.conf', f'[{name}]\n{section}\n')
+        systemctl('reload', DAEMON)
+    systemctl('daemon-reload')
+    try:
+        if start:
+            systemctl('start', name)
+        yield name
+    finally:
+        systemctl('kill', '-s', 'KILL', name, ok=None)
+        systemctl('stop', name, ok=None)
+        systemctl('reset-failed', name, ok=None)
+        remove(unit)
+        remove(f'{unit}.d/memguard.conf')
+        remove(f'{CONFIG}/50-{name}.conf')
+        systemctl('daemon-reload')
+        systemctl('reload', DAEMON, ok=None)
+
+
+def main_pid(unit):
+    return int(show(unit, 'MainPID'))
+
+
+def ensure_daemon():
+    """Whatever the check before has left: the daemon runs and answers."""
+    if not is_active(DAEMON):
+        systemctl('reset-failed', DAEMON, 'memguard.socket', ok=None)
+        systemctl('start', DAEMON)
+    wait_until(lambda: run('memguardctl', 'status', ok=None).returncode == 0, 'memguardctl status answers')
