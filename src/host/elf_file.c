@@ -127,7 +127,8 @@ static int read_interpreter(
                 return -ENOEXEC;
         Elf_Data *data = elf_getdata_rawchunk(
                         elf->handle, (int64_t) segment->p_offset, segment->p_filesz, ELF_T_BYTE);
-        if (!data || !data->d_buf || !memchr(data->d_buf, '\0', data->d_size))
+        if (!data || !data->d_buf || !memchr(data->d_buf, '\0', data->d_size) ||
+            *(const char *) data->d_buf == '\0')
                 return -ENOEXEC;
         strcpy(facts->interpreter, data->d_buf);
         facts->libc = libc_of(facts->interpreter);
