@@ -368,7 +368,9 @@ bool policy_learn(
         state->trimmed_bytes = mg_add_cap(state->trimmed_bytes, gain);
         state->last_gain_bytes = gain;
         state->after_trim_footprint_bytes = outcome->after_bytes;
-        state->after_trim_thp_bytes = MG_UNKNOWN;
+        state->after_trim_thp_bytes = outcome->anon_thp_after_bytes;
+        if (outcome->anon_thp_after_bytes == 0)
+                state->after_trim_thp_bytes = MG_UNKNOWN;
         state->stuck_pending = true;
         if (is_pinned_result(config, outcome, gain))
                 learn_pinned(state, config, was_mass_free);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "daemon/bus_server.h"
 #include "daemon/runtime_dir.h"
@@ -54,20 +55,32 @@ int bus_publish(struct bus_server *server, sd_bus *bus) {
 
 /* ---- the server ---- */
 
+static int open_socket(struct bus_server *server) {
+        struct manager *manager = server->manager;
+        int r;
+
+        server->listen_fd = MG_TAKE_FD(manager->bus_fd);
+        if (server->listen_fd < 0) {
+                r = runtime_dir_listen(
+                                manager->options.runtime_directory, MG_BUS_SOCKET, SOCK_STREAM,
+                                0666, BUS_BACKLOG, &server->listen_fd);
+                if (r < 0)
+                        return r;
+                server->socket_own = true;
+        }
+        return bus_peers_start(server);
+}
+
 int bus_server_new(struct manager *manager, struct bus_server **ret_server) {
         struct bus_server *server = calloc(1, sizeof(*server));
-        int fd, r;
+        int r;
 
         if (!server)
                 return -ENOMEM;
         server->manager = manager;
         server->listen_fd = -EBADF;
         list_init(&server->peers);
-        r = runtime_dir_listen(
-                        manager->options.runtime_directory, MG_BUS_SOCKET, SOCK_STREAM, 0666,
-                        BUS_BACKLOG, &fd);
-        if (r >= 0)
-                r = bus_peers_start(server, fd);
+        r = open_socket(server);
         if (r < 0) {
                 bus_server_free(server);
                 return r;
@@ -78,15 +91,13 @@ int bus_server_new(struct manager *manager, struct bus_server **ret_server) {
         return 0;
 }
 
-void bus_server_stop(struct bus_server *server) {
-        bus_peers_refuse(server);
-}
-
 struct bus_server *bus_server_free(struct bus_server *server) {
         if (!server)
                 return NULL;
         bus_peers_done(server);
         bus_system_done(server);
+        if (server->socket_own)
+                (void) unlinkat(server->manager->runtime_dir_fd, MG_BUS_SOCKET, 0);
         free(server);
         return NULL;
 }

@@ -13,11 +13,8 @@
 struct bus_server;
 
 /*
- * Listens on "bus" in the manager's runtime directory and, unless started by hand, tries the system bus for ever in the background. An
- * absent system bus is no error.
+ * Listens on the manager's bus_fd (taken over) or, where that is unset, on "bus" in its runtime directory, and unless started by
+ * hand tries the system bus in the background. An absent system bus is no error.
  */
 int bus_server_new(struct manager *manager, struct bus_server **ret_server);
 struct bus_server *bus_server_free(struct bus_server *server);
-
-/* Replies to waiting calls hear that the unit is gone. The daemon stops: new connections are refused. */
-void bus_server_stop(struct bus_server *server);

@@ -1,34 +1,66 @@
 /* SPDX-License-Identifier: MIT */
 /* The methods of org.memguard1.Manager that act: for root and the daemon's own user. Layer: daemon. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "daemon/bus_server.h"
 #include "daemon/journal.h"
+#include "daemon/tick.h"
 #include "host/bus_api.h"
 
-static int reply_trimmed(sd_bus_message *call, const struct trim_result *result) {
+/* A call whose answer waits for the end of the round. Owned by the round's handler, which comes exactly once. */
+struct pending_trim {
+        sd_bus_message *call;
+        struct mg_round_survey survey;
+};
+
+static struct pending_trim *pending_trim_free(struct pending_trim *pending) {
+        sd_bus_message_unref(pending->call);
+        free(pending);
+        return NULL;
+}
+MG_DEFINE_CLEANUP(struct pending_trim *, pending_trim_free)
+
+static int reply_trimmed(const struct pending_trim *pending, const struct trim_result *result) {
         MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         int r;
 
         if (result->status == TRIM_GONE)
                 return sd_bus_reply_method_errorf(
-                                call, MG_BUS_ERROR_NO_SUCH_UNIT, "%s went away meanwhile",
+                                pending->call, MG_BUS_ERROR_NO_SUCH_UNIT, "%s went away meanwhile",
                                 result->unit);
-        r = sd_bus_message_new_method_return(call, &reply);
+        r = sd_bus_message_new_method_return(pending->call, &reply);
         if (r < 0)
                 return r;
         struct dict dict = { .message = reply };
-        bus_trim_result(&dict, result);
+        bus_trim_result(&dict, result, &pending->survey);
         return bus_send_reply(&dict);
 }
 
 /* The client may be gone by now: nobody reads the answer, and nobody minds. */
 static void on_trimmed(void *userdata, const struct trim_result *result) {
-        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *call = userdata;
-        int r = reply_trimmed(call, result);
+        MG_CLEANUP(pending_trim_freep) struct pending_trim *pending = userdata;
+        int r = reply_trimmed(pending, result);
 
         if (r < 0)
                 journal_errno(LOG_DEBUG, r, NULL, "the answer to a trim by hand found nobody");
+}
+
+static int start_trim(sd_bus_message *call, struct unit *unit, bool dry_run) {
+        MG_CLEANUP(pending_trim_freep) struct pending_trim *pending = calloc(1, sizeof(*pending));
+        struct mg_unit_sample sample;
+        int r;
+
+        if (!pending)
+                return -ENOMEM;
+        pending->call = sd_bus_message_ref(call);
+        tick_fill_sample(unit, &sample);
+        round_survey(&unit->policy, &unit->config, &sample, &pending->survey);
+        r = trim_by_hand(unit, dry_run, on_trimmed, pending);
+        if (r < 0)
+                return r;
+        (void) MG_TAKE(pending);
+        return 1;
 }
 
 int bus_trim_unit(sd_bus_message *call, void *userdata, sd_bus_error *error) {
@@ -49,16 +81,11 @@ int bus_trim_unit(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         r = bus_find_unit(userdata, name, error, &unit);
         if (r < 0)
                 return r;
-        r = trim_by_hand(unit, dry_run, on_trimmed, sd_bus_message_ref(call));
-        if (r < 0) {
-                sd_bus_message_unref(call);
-                if (r == -EBUSY)
-                        return sd_bus_error_setf(
-                                        error, MG_BUS_ERROR_NOT_NOW, "%s is being trimmed already",
-                                        name);
-                return r;
-        }
-        return 1;
+        r = start_trim(call, unit, dry_run);
+        if (r == -EBUSY)
+                return sd_bus_error_setf(
+                                error, MG_BUS_ERROR_NOT_NOW, "%s is being trimmed already", name);
+        return r;
 }
 
 static int set_config_error(sd_bus_error *error, const struct mg_problems *problems) {

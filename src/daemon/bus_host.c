@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The host and the daemon as a dictionary. Layer: daemon. */
-#include <fcntl.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "daemon/bus_units.h"
 #include "daemon/self.h"
-
-/* The file may exist and still answer EOPNOTSUPP (psi=0), so it is read. */
-static bool has_psi(void) {
-        char buffer[512];
-
-        return file_read_at(AT_FDCWD, "/proc/pressure/memory", buffer, sizeof(buffer)) > 0;
-}
 
 static void put_self(struct dict *dict, const struct self *self) {
         struct self_heap heap;
@@ -64,7 +55,7 @@ void bus_host(struct dict *dict, const struct manager *manager) {
         dict_string(dict, "hostname", hostname);
         put_counts(dict, manager);
         put_self(dict, manager->self);
-        dict_bool(dict, "psi", has_psi());
+        dict_bool(dict, "psi", false); /* no trigger is armed yet */
         dict_string(dict, "hierarchy", hierarchy_to_string(manager->hierarchy));
         dict_string(dict, "source",
                     source_to_string(manager->use_cgroups ? MG_SOURCE_CGROUP : MG_SOURCE_PROC));

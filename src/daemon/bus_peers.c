@@ -199,26 +199,19 @@ static int on_connection(sd_event_source *source, int fd, uint32_t events, void 
         return 0;
 }
 
-int bus_peers_start(struct bus_server *server, int fd) {
-        int r;
-
-        server->listen_fd = fd;
-        r =
-                        sd_event_add_io(server->manager->event, &server->listen_source, fd, EPOLLIN,
-                                        on_connection, server);
+int bus_peers_start(struct bus_server *server) {
+        int r =
+                        sd_event_add_io(server->manager->event, &server->listen_source,
+                                        server->listen_fd, EPOLLIN, on_connection, server);
         if (r >= 0)
                 r = sd_event_source_set_priority(server->listen_source, BUS_PRIORITY);
         return r;
 }
 
-void bus_peers_refuse(struct bus_server *server) {
+void bus_peers_done(struct bus_server *server) {
         server->listen_retry_source = sd_event_source_disable_unref(server->listen_retry_source);
         server->listen_source = sd_event_source_disable_unref(server->listen_source);
         file_closep(&server->listen_fd);
-}
-
-void bus_peers_done(struct bus_server *server) {
-        bus_peers_refuse(server);
         while (!list_is_empty(&server->peers))
                 peer_free(MG_CONTAINER_OF(server->peers.next, struct bus_peer, all));
 }

@@ -16,6 +16,7 @@ struct bus_server {
 
         /* peer to peer */
         int listen_fd;
+        bool socket_own; /* not handed over by the service manager */
         sd_event_source *listen_source;
         sd_event_source *listen_retry_source; /* no descriptor was free: later */
         struct mg_list peers;
@@ -34,9 +35,8 @@ int bus_publish(struct bus_server *server, sd_bus *bus);
 /* org.freedesktop.LogControl1, so that `systemctl service-log-level memguard.service` works. */
 int bus_publish_log_control(struct bus_server *server, sd_bus *bus);
 
-/* Takes over FD, a listening stream socket. */
-int bus_peers_start(struct bus_server *server, int fd);
-void bus_peers_refuse(struct bus_server *server); /* new ones */
+/* Serves listen_fd. */
+int bus_peers_start(struct bus_server *server);
 void bus_peers_done(struct bus_server *server);
 
 void bus_system_start(struct bus_server *server);

@@ -152,25 +152,43 @@ void bus_explanation(struct dict *dict, const struct unit *unit) {
 
 /* ---- TrimUnit ---- */
 
-void bus_trim_result(struct dict *dict, const struct trim_result *result) {
+static void put_done(struct dict *dict, const struct trim_result *result) {
         const struct mg_outcome *outcome = &result->outcome;
-        const struct mg_decision *decision = &result->decision;
-        bool done = result->status == TRIM_DONE;
 
-        dict_begin(dict);
-        dict_string(dict, "unit", result->unit);
-        dict_string(dict, "result",
-                    done ? outcome_result(outcome) : trim_status_to_string(result->status));
-        dict_string(dict, "reason", reason_to_string(decision->reason));
-        dict_string(dict, "text", reason_describe(decision->reason));
+        dict_string(dict, "result", outcome_result(outcome));
         dict_u64(dict, "processes", outcome->n_asked + result->n_skipped);
         dict_u64(dict, "asked", outcome->n_asked);
         dict_u64(dict, "refused", outcome->n_refused);
-        if (done)
-                put_outcome(dict, outcome);
-        else {
-                dict_u64(dict, "expected_bytes", decision->expected_bytes);
-                dict_u64(dict, "pause_usec", decision->predicted_pause_usec);
-        }
+        put_outcome(dict, outcome);
+}
+
+static void put_not_done(
+                struct dict *dict,
+                const struct trim_result *result,
+                const struct mg_round_survey *survey) {
+        bool held = result->status == TRIM_HELD;
+
+        dict_string(dict, "result", trim_status_to_string(result->status));
+        dict_u64(dict, "processes", survey->n_fits + survey->n_skipped);
+        dict_u64(dict, "asked", held ? 0 : survey->n_fits);
+        dict_u64(dict, "refused", 0);
+        dict_u64(dict, "expected_bytes", result->decision.expected_bytes);
+        dict_u64(dict, "pause_usec", result->decision.predicted_pause_usec);
+}
+
+void bus_trim_result(
+                struct dict *dict,
+                const struct trim_result *result,
+                const struct mg_round_survey *survey) {
+        enum mg_reason reason = result->decision.reason;
+
+        dict_begin(dict);
+        dict_string(dict, "unit", result->unit);
+        dict_string(dict, "reason", reason_to_string(reason));
+        dict_string(dict, "text", reason_describe(reason));
+        if (result->status == TRIM_DONE)
+                put_done(dict, result);
+        else
+                put_not_done(dict, result, survey);
         dict_end(dict);
 }

@@ -14,7 +14,12 @@ void bus_host(struct dict *dict, const struct manager *manager);
 void bus_unit(struct dict *dict, const struct unit *unit);
 void bus_processes(struct dict *dict, const struct unit *unit);
 void bus_explanation(struct dict *dict, const struct unit *unit);
-void bus_trim_result(struct dict *dict, const struct trim_result *result);
+
+/* SURVEY: what the unit's processes had to offer when the call came, for a trim that did not take place. */
+void bus_trim_result(
+                struct dict *dict,
+                const struct trim_result *result,
+                const struct mg_round_survey *survey);
 
 /* "done", "partial" (some refused or were silent), "refused" (all), "failed" (nobody answered). */
 const char *outcome_result(const struct mg_outcome *outcome);

@@ -97,10 +97,10 @@ static void finish(struct unit_entry *entry) {
         struct systemd_units *units = entry->units;
 
         units->in_flight--;
-        if (entry->again) {
-                entry->again = false;
+        list_remove(&entry->link);
+        if (MG_TAKE_AS(entry->again, false) && !entry->dropped)
                 unit_entry_ask(entry);
-        } else
+        else
                 units_entry_answered(entry); /* may free ENTRY */
         units_ask_next(units);
 }
@@ -152,16 +152,18 @@ static void send_gets(struct unit_entry *entry) {
                 else
                         entry->pending++;
         }
-        if (entry->pending > 0)
+        if (entry->pending > 0) {
+                list_append(&entry->units->asking, &entry->link);
                 entry->units->in_flight++;
+        }
 }
 
 void units_ask_next(struct systemd_units *units) {
         while (units->bus && units->in_flight < MAX_IN_FLIGHT && !list_is_empty(&units->queue)) {
                 struct unit_entry *entry =
-                                MG_CONTAINER_OF(units->queue.next, struct unit_entry, queued);
+                                MG_CONTAINER_OF(units->queue.next, struct unit_entry, link);
 
-                list_remove(&entry->queued);
+                list_remove(&entry->link);
                 send_gets(entry);
         }
 }
@@ -171,13 +173,13 @@ void unit_entry_ask(struct unit_entry *entry) {
                 entry->again = true;
                 return;
         }
-        if (list_is_empty(&entry->queued))
-                list_append(&entry->units->queue, &entry->queued);
+        if (list_is_empty(&entry->link))
+                list_append(&entry->units->queue, &entry->link);
         units_ask_next(entry->units);
 }
 
 void unit_entry_stop_asking(struct unit_entry *entry) {
-        list_remove(&entry->queued);
+        list_remove(&entry->link);
         for (size_t i = 0; i < _UNIT_PROPERTY_MAX; i++)
                 entry->slots[i] = sd_bus_slot_unref(entry->slots[i]);
         if (entry->pending > 0)

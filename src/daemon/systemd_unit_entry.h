@@ -27,7 +27,7 @@ enum unit_property {
 };
 
 struct unit_entry {
-        struct mg_list queued; /* units->queue: its properties are to be asked for */
+        struct mg_list link; /* units->queue: to be asked about; units->asking: pending > 0 */
         struct systemd_units *units;
         char *name;
         char *object_path;
@@ -45,6 +45,7 @@ struct unit_entry {
         bool again; /* something changed meanwhile */
         bool failed;
         bool gone;
+        bool dropped; /* no longer in the table: freed when the answers are in */
 };
 
 struct systemd_units {
@@ -61,7 +62,8 @@ struct systemd_units {
         size_t n_entries;
         size_t room;
         struct mg_list queue;
-        size_t in_flight; /* entries with pending > 0 */
+        struct mg_list asking;
+        size_t in_flight; /* entries in it */
         uint64_t generation;
         bool listed; /* the list of this connection is in */
         bool available;
@@ -73,7 +75,10 @@ void unit_entry_ask(struct unit_entry *entry);
 /* Starts what the queue has and the limit allows. */
 void units_ask_next(struct systemd_units *units);
 
-/* Forgets what is in flight; units_ask_next() is then due. */
+/*
+ * Forgets what is in flight. Only when the connection is closed: a bus daemon counts calls that nobody waits for any more,
+ * and refuses all others when there are too many.
+ */
 void unit_entry_stop_asking(struct unit_entry *entry);
 
 /* From the query: everything that was asked for is in. */

@@ -104,7 +104,7 @@ static int entry_get(
                 return -ENOMEM;
         entry->units = units;
         entry->watchdog_usec = MG_UNKNOWN;
-        list_init(&entry->queued);
+        list_init(&entry->link);
         entry->name = strdup(name);
         entry->object_path = strdup(object_path);
         if (!entry->name || !entry->object_path || make_room(units) < 0)
@@ -135,8 +135,10 @@ static void entry_drop(struct unit_entry *entry) {
                 units->n_entries--;
         }
         tell_removed(entry);
-        entry_free(entry);
-        units_ask_next(units);
+        if (entry->pending > 0)
+                entry->dropped = true;
+        else
+                entry_free(entry);
 }
 
 /* ---- what the owner hears ---- */
@@ -177,7 +179,9 @@ static void schedule_retry(struct systemd_units *units);
 void units_entry_answered(struct unit_entry *entry) {
         struct systemd_units *units = entry->units;
 
-        if (entry->gone)
+        if (entry->dropped)
+                entry_free(entry);
+        else if (entry->gone)
                 entry_drop(entry);
         else if (!entry->failed)
                 tell_state(entry);
@@ -199,8 +203,9 @@ static void entry_set_state(
 
         entry->has_processes = activity_from_state(state, &entry->activity);
         if (!entry->has_processes) {
-                unit_entry_stop_asking(entry);
-                units_ask_next(entry->units);
+                entry->again = false;
+                if (entry->pending == 0)
+                        list_remove(&entry->link);
                 tell_removed(entry);
                 return;
         }
@@ -402,8 +407,16 @@ static int on_owner_changed(sd_bus_message *message, void *userdata, sd_bus_erro
 /* ---- the connection ---- */
 
 static void close_bus(struct systemd_units *units) {
-        for (size_t i = 0; i < units->n_entries; i++)
-                unit_entry_stop_asking(units->entries[i]);
+        while (!list_is_empty(&units->asking)) {
+                struct unit_entry *entry =
+                                MG_CONTAINER_OF(units->asking.next, struct unit_entry, link);
+
+                unit_entry_stop_asking(entry);
+                if (entry->dropped)
+                        entry_free(entry);
+        }
+        while (!list_is_empty(&units->queue))
+                list_remove(units->queue.next);
         units->listed = false;
         units->bus = sd_bus_close_unref(units->bus);
 }
@@ -521,6 +534,7 @@ int systemd_units_new(
         if (!units)
                 return -ENOMEM;
         list_init(&units->queue);
+        list_init(&units->asking);
         units->event = sd_event_ref(event);
         units->callbacks = *callbacks;
         units->userdata = userdata;

@@ -43,6 +43,14 @@ static void read_swap(struct process *process) {
                 process->sample.swap_bytes = status.swap_bytes;
 }
 
+/* A process without a resident page has ended and waits for its parent, or it is swapped out whole. */
+static bool is_zombie(const struct process *process) {
+        struct mg_proc_status status;
+
+        return proc_status("/proc", process->proc.pid, &status) < 0 || status.state == 'Z' ||
+               status.state == 'X';
+}
+
 /*
  * Reads the processes' statm. Those that have ended are marked and leave later (reap()): a round may be walking the same list
  * further up the stack.
@@ -51,7 +59,7 @@ static void measure_processes(struct unit *unit, bool with_swap) {
         for (struct process *p = process_first(unit); p; p = process_next(p)) {
                 int r = proc_rss_anon(&p->proc, &p->sample.rss_anon_bytes);
 
-                p->gone |= r == -ESRCH;
+                p->gone |= r == -ESRCH || (r >= 0 && p->sample.rss_anon_bytes == 0 && is_zombie(p));
                 if (r < 0)
                         p->sample.rss_anon_bytes = MG_UNKNOWN;
                 else if (with_swap)

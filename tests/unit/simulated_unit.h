@@ -105,6 +105,8 @@ static inline void sim_round(struct sim_unit *u) {
                         &u->state, &u->config, &u->sample, steps, 4, &skipped);
         for (uint32_t i = 0; i < outcome.n_asked; i++)
                 outcome.asked_bytes += steps[i].retained_bytes;
+        outcome.anon_thp_before_bytes = outcome.anon_thp_after_bytes =
+                        u->sample.memory.anon_thp_bytes;
         outcome.before_bytes = account_footprint(&u->sample.memory);
         if (!u->mute) {
                 outcome.n_answered = outcome.n_asked;
