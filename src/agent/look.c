@@ -51,9 +51,9 @@ static uint64_t sum_heaps(const struct mg_message *message) {
 
         for (size_t i = 0; i < proto_heap_count(message); i++) {
                 uint64_t resident = message->heap[i].number[MG_HEAP_RESIDENT_BYTES];
-                uint64_t bytes = resident != MG_UNKNOWN ?
-                                resident :
-                                message->heap[i].number[MG_HEAP_SYSTEM_BYTES];
+                uint64_t bytes = resident != MG_UNKNOWN
+                                                 ? resident
+                                                 : message->heap[i].number[MG_HEAP_SYSTEM_BYTES];
                 if (bytes != MG_UNKNOWN)
                         sum = mg_add_cap(sum, bytes);
         }

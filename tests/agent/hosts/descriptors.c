@@ -32,10 +32,12 @@ static int run_close_all(void) {
                 host_pause(50);
                 for (int i = 0; i < MANY; i++) {
                         char buffer[4096];
-                        strangers += recv(pair[i][0], buffer, sizeof(buffer), 0) != -1 || errno != EAGAIN;
-                        strangers += recv(pair[i][1], buffer, sizeof(buffer), 0) != -1 || errno != EAGAIN;
+                        strangers += recv(pair[i][0], buffer, sizeof(buffer), 0) != -1 ||
+                                     errno != EAGAIN;
+                        strangers += recv(pair[i][1], buffer, sizeof(buffer), 0) != -1 ||
+                                     errno != EAGAIN;
                         lost += send(pair[i][0], "x", 1, 0) != 1 ||
-                                        recv(pair[i][1], buffer, sizeof(buffer), 0) != 1;
+                                recv(pair[i][1], buffer, sizeof(buffer), 0) != 1;
                 }
         }
         printf("first %d, strangers %d, lost %d\n", pair[0][0], strangers, lost);
@@ -107,7 +109,7 @@ static int run_list_for_exec(void) {
 }
 
 const struct host_case descriptor_cases[] = {
-        { "close-all", run_close_all },     { "fill-table", run_fill_table },
+        { "close-all", run_close_all },           { "fill-table", run_fill_table },
         { "close-standard", run_close_standard }, { "mqueue", run_mqueue },
         { "list-for-exec", run_list_for_exec },   { NULL, NULL },
 };

@@ -150,8 +150,11 @@ static int run_errno(void) {
 }
 
 const struct host_case limit_cases[] = {
-        { "thread-limit", run_thread_limit },   { "address-space", run_address_space },
-        { "locked-memory", run_locked_memory }, { "many-allocators", run_many_allocators },
-        { "thread-churn", run_thread_churn },   { "errno", run_errno },
+        { "thread-limit", run_thread_limit },
+        { "address-space", run_address_space },
+        { "locked-memory", run_locked_memory },
+        { "many-allocators", run_many_allocators },
+        { "thread-churn", run_thread_churn },
+        { "errno", run_errno },
         { NULL, NULL },
 };

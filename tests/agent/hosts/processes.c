@@ -151,7 +151,8 @@ static int run_vfork_setuid(void) {
 static int run_exec_chain(void) {
         host_work(300);
         fflush(stdout);
-        execl("/bin/sh", "sh", "-c", "exec /bin/sh -c 'exec /bin/sh -c \"echo end; exit 12\"'", (char *) NULL);
+        execl("/bin/sh", "sh", "-c", "exec /bin/sh -c 'exec /bin/sh -c \"echo end; exit 12\"'",
+              (char *) NULL);
         return 1;
 }
 
@@ -194,7 +195,9 @@ static void on_tick(int signal_number) {
 static int run_signal_storm(void) {
         struct sigaction action = { .sa_handler = on_tick, .sa_flags = SA_RESTART };
         struct itimerval timer = { { 0, 500 }, { 0, 500 } };
-        const int caught[] = { SIGALRM, SIGURG, SIGWINCH, SIGCHLD, SIGUSR1, SIGUSR2, SIGPIPE, SIGIO };
+        const int caught[] = {
+                SIGALRM, SIGURG, SIGWINCH, SIGCHLD, SIGUSR1, SIGUSR2, SIGPIPE, SIGIO
+        };
 
         for (size_t i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
                 sigaction(caught[i], &action, NULL);

@@ -148,26 +148,28 @@ static int filter_and_go_on(int r) {
 static int run_seccomp_tsync(void) {
         host_work(300);
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        return filter_and_go_on((int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                                              SECCOMP_FILTER_FLAG_TSYNC, &kill_socket_program));
+        return filter_and_go_on(
+                        (int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                                      SECCOMP_FILTER_FLAG_TSYNC, &kill_socket_program));
 }
 
 static int run_seccomp_early(void) {
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        return filter_and_go_on((int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
-                                              &kill_socket_program));
+        return filter_and_go_on((int) syscall(
+                        SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &kill_socket_program));
 }
 
 static int run_seccomp_raw(void) {
         syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        return filter_and_go_on((int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
-                                              &kill_socket_program));
+        return filter_and_go_on((int) syscall(
+                        SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &kill_socket_program));
 }
 
 static int run_seccomp_prctl(void) {
         host_pause(300);
         prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        return filter_and_go_on(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &kill_socket_program, 0, 0));
+        return filter_and_go_on(
+                        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &kill_socket_program, 0, 0));
 }
 
 static int run_seccomp_strict(void) {
