@@ -39,10 +39,9 @@ static void after_fork(void) {
         errno = saved;
 }
 
-int agent_init(
-                const struct mg_agent_kind *kind,
-                const struct mg_settings *settings,
-                mg_create_fn create) {
+int agent_init(const struct mg_agent_kind *kind,
+               const struct mg_settings *settings,
+               mg_create_fn create) {
         const struct timespec pause = { .tv_nsec = 100000 };
         int expected = INIT_NONE;
 

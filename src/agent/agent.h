@@ -21,10 +21,9 @@ struct mg_agent_kind {
  * Once in a process: finds the allocators, follows forks. Later calls return what the first one did: 0 or a negative errno.
  * CREATE is the C library's pthread_create.
  */
-int agent_init(
-                const struct mg_agent_kind *kind,
-                const struct mg_settings *settings,
-                mg_create_fn create);
+int agent_init(const struct mg_agent_kind *kind,
+               const struct mg_settings *settings,
+               mg_create_fn create);
 
 /* After agent_init(); as the public functions, without their options. */
 int agent_start(const struct mg_settings *settings);

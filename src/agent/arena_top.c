@@ -40,8 +40,8 @@ bool chunk_is_mmapped(const void *block) {
 }
 
 const struct mg_heap_header *chunk_heap(const void *block) {
-        return (const struct mg_heap_header *) (forget_origin(block) &
-                                                ~(uintptr_t) (MG_HEAP_ALIGNMENT - 1));
+        return (const struct mg_heap_header
+                                *) (forget_origin(block) & ~(uintptr_t) (MG_HEAP_ALIGNMENT - 1));
 }
 
 static bool is_top(const void *arena, uintptr_t chunk, size_t *ret_bytes) {
@@ -49,7 +49,8 @@ static bool is_top(const void *arena, uintptr_t chunk, size_t *ret_bytes) {
         struct mg_heap_header header;
         size_t word;
 
-        if (heap == 0 || chunk % CHUNK_HEADER_BYTES != 0 || !peek_read(heap, &header, sizeof(header)))
+        if (heap == 0 || chunk % CHUNK_HEADER_BYTES != 0 ||
+            !peek_read(heap, &header, sizeof(header)))
                 return false;
         if (header.arena != arena || header.size > MG_HEAP_ALIGNMENT ||
             chunk + CHUNK_HEADER_BYTES > heap + header.size ||

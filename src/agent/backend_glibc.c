@@ -62,14 +62,15 @@ static size_t probe(struct mg_heap *heaps, size_t room) {
                 handles_enable(served, &settings);
         bool has_tops = heaps_makes_handles() && !handles_refusal();
         version = span_of(gnu_get_libc_version());
-        abilities = span_of(
-                        !mallinfo2      ? "trim" :
-                        has_tops        ? "stats,trim,arena-tops" :
-                                          "stats,trim");
+        abilities =
+                        span_of(!mallinfo2 ? "trim"
+                                : has_tops ? "stats,trim,arena-tops"
+                                           : "stats,trim");
         notice = span_of(
-                        !mallinfo2                 ? "no mallinfo2 (glibc 2.33): no statistics" :
-                        !heaps_makes_handles()     ? "linked: the tops of thread arenas are out of reach" :
-                                                     handles_refusal());
+                        !mallinfo2 ? "no mallinfo2 (glibc 2.33): no statistics"
+                        : !heaps_makes_handles()
+                                        ? "linked: the tops of thread arenas are out of reach"
+                                        : handles_refusal());
         heaps[0] = (struct mg_heap){ .backend = &backend_glibc, .serves_malloc = served };
         return 1;
 }

@@ -18,11 +18,12 @@
 #include "base/text.h"
 
 /* The names under which it is linked dynamically; any other is found in the executable's symbol table. */
-#define DECLARE_PREFIX(prefix)                                                                        \
-        extern int prefix##mallctl(const char *, void *, size_t *, void *, size_t)                    \
-                        __attribute__((weak));                                                        \
-        extern int prefix##mallctlnametomib(const char *, size_t *, size_t *) __attribute__((weak));  \
-        extern int prefix##mallctlbymib(const size_t *, size_t, void *, size_t *, void *, size_t)     \
+#define DECLARE_PREFIX(prefix)                                                                    \
+        extern int prefix##mallctl(const char *, void *, size_t *, void *, size_t)                \
+                        __attribute__((weak));                                                    \
+        extern int prefix##mallctlnametomib(const char *, size_t *, size_t *)                     \
+                        __attribute__((weak));                                                    \
+        extern int prefix##mallctlbymib(const size_t *, size_t, void *, size_t *, void *, size_t) \
                         __attribute__((weak))
 #define CALLS_OF(prefix) \
         { prefix##mallctl, prefix##mallctlnametomib, prefix##mallctlbymib }
@@ -196,7 +197,10 @@ static bool is_known(const struct mg_jemalloc_calls *calls) {
         return false;
 }
 
-bool jemalloc_add(const struct mg_jemalloc_calls *calls, const char *prefix, struct mg_heap *ret_heap) {
+bool jemalloc_add(
+                const struct mg_jemalloc_calls *calls,
+                const char *prefix,
+                struct mg_heap *ret_heap) {
         if (!calls->ctl || !calls->name_to_mib || !calls->by_mib || is_known(calls) ||
             n_instances == MAX_INSTANCES || strlen(prefix) >= MAX_PREFIX)
                 return false;
@@ -230,8 +234,9 @@ static void describe(const struct mg_heap *heap, struct mg_heap_message *message
         message->text[MG_HEAP_VERSION] = span_of(jemalloc->version);
         message->text[MG_HEAP_PREFIX] = span_of(jemalloc->prefix);
         message->text[MG_HEAP_OPTIONS] = span_of(jemalloc->options);
-        message->text[MG_HEAP_CAN] = span_of(
-                        jemalloc->stats[STAT_ALLOCATED].length > 0 ? "stats,trim,tune" : "trim,tune");
+        message->text[MG_HEAP_CAN] =
+                        span_of(jemalloc->stats[STAT_ALLOCATED].length > 0 ? "stats,trim,tune"
+                                                                           : "trim,tune");
         message->text[MG_HEAP_NOTICE] = span_of(jemalloc->notice);
 }
 
@@ -263,9 +268,9 @@ static int stats(const struct mg_heap *heap, struct mg_heap_message *message) {
         message->number[MG_HEAP_METADATA_BYTES] = value[STAT_METADATA];
         if (value[STAT_RESIDENT] != MG_UNKNOWN && value[STAT_ACTIVE] != MG_UNKNOWN &&
             value[STAT_METADATA] != MG_UNKNOWN)
-                message->number[MG_HEAP_FREEABLE_BYTES] = mg_sub_floor(
-                                value[STAT_RESIDENT],
-                                mg_add_cap(value[STAT_ACTIVE], value[STAT_METADATA]));
+                message->number[MG_HEAP_FREEABLE_BYTES] =
+                                mg_sub_floor(value[STAT_RESIDENT],
+                                             mg_add_cap(value[STAT_ACTIVE], value[STAT_METADATA]));
         message->number[MG_HEAP_ARENAS] = count_arenas(jemalloc);
         return 0;
 }
@@ -293,19 +298,24 @@ static void trim(
                 purge.words[1] = arena;
                 uint64_t started = process_now_usec();
                 jemalloc->calls.by_mib(purge.words, purge.length, NULL, NULL, NULL, 0);
-                ret_outcome->pause_usec = MG_MAX(
-                                ret_outcome->pause_usec, process_now_usec() - started);
+                ret_outcome->pause_usec =
+                                MG_MAX(ret_outcome->pause_usec, process_now_usec() - started);
         }
 }
 
-static void tune(const struct mg_heap *heap, bool background_thread, struct mg_tune_outcome *ret_outcome) {
+static void tune(
+                const struct mg_heap *heap,
+                bool background_thread,
+                struct mg_tune_outcome *ret_outcome) {
         struct instance *jemalloc = &instances[heap->instance];
         bool on;
 
         make_ready(jemalloc);
-        *ret_outcome = (struct mg_tune_outcome){ .result = MG_RESULT_UNSUPPORTED,
-                                                 .reason = "this jemalloc has no background threads",
-                                                 .background_thread = MG_UNKNOWN };
+        *ret_outcome = (struct mg_tune_outcome){
+                .result = MG_RESULT_UNSUPPORTED,
+                .reason = "this jemalloc has no background threads",
+                .background_thread = MG_UNKNOWN
+        };
         if (get(jemalloc, "background_thread", &on, sizeof(on)) < 0)
                 return;
         /* On other libcs jemalloc finds pthread_create in a way that has crashed programs. */
@@ -318,8 +328,9 @@ static void tune(const struct mg_heap *heap, bool background_thread, struct mg_t
                                                          .reason = "jemalloc refused",
                                                          .background_thread = on };
         else
-                *ret_outcome = (struct mg_tune_outcome){ .result = MG_RESULT_DONE,
-                                                         .background_thread = is_background_on(jemalloc) };
+                *ret_outcome = (struct mg_tune_outcome){
+                        .result = MG_RESULT_DONE, .background_thread = is_background_on(jemalloc)
+                };
         jemalloc->wants_background = is_background_on(jemalloc);
 }
 

@@ -16,8 +16,8 @@
 #define MAX_BACKOFF_USEC   MG_USEC_PER_MIN
 
 /* The daemon admits a burst of 32 messages and two a second: news stays well below. */
-#define MAX_TOKENS         8
-#define TOKEN_USEC         MG_USEC_PER_SEC
+#define MAX_TOKENS 8
+#define TOKEN_USEC MG_USEC_PER_SEC
 
 /* In the program's table the socket goes to a number that programs do not count on. */
 #define SHARED_TABLE_FD_MARGIN 24

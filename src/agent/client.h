@@ -17,7 +17,7 @@ struct mg_client {
         int socket_fd;
         bool shared_table; /* descriptors are the program's too: each use checks the cookie first */
         uint64_t cookie;
-        uint64_t connection; /* counts sockets: tells one from the next under the same number */
+        uint64_t connection;  /* counts sockets: tells one from the next under the same number */
         uint64_t due_at_usec; /* the next attempt to connect */
         uint64_t backoff_usec;
         uint64_t random;

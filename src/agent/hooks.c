@@ -148,8 +148,10 @@ uint64_t hooks_shrink_caches(uint64_t goal_bytes) {
                 if (!begin_call(&caches[i]))
                         continue;
                 if (caches[i].shrink)
-                        sum = mg_add_cap(sum, caches[i].shrink(mg_sub_floor(goal_bytes, sum),
-                                                               caches[i].userdata));
+                        sum = mg_add_cap(
+                                        sum, caches[i].shrink(
+                                                             mg_sub_floor(goal_bytes, sum),
+                                                             caches[i].userdata));
                 end_call(&caches[i]);
         }
         return sum;

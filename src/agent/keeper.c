@@ -84,8 +84,7 @@ static int read_baseline(struct mg_seccomp *ret_seccomp) {
         return 0;
 }
 
-int keeper_init(
-                const struct mg_settings *settings,
+int keeper_init(const struct mg_settings *settings,
                 const char *mode,
                 mg_create_fn create,
                 bool makes_handles,
@@ -237,7 +236,7 @@ void keeper_after_fork(void) {
         if (atomic_load(&keeper.owner_pid) == 0)
                 return;
         bool restart = atomic_load(&keeper.is_wanted) &&
-                        keeper.settings.thread_mode != MG_THREAD_FOLLOW;
+                       keeper.settings.thread_mode != MG_THREAD_FOLLOW;
 
         thread_after_fork();
         atomic_store(&keeper.lock_tid, 0);

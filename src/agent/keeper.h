@@ -18,8 +18,7 @@
  * Once, before anything else, on the main thread where possible. SETTINGS is copied. Finds the allocators. Returns 0 or a
  * negative errno: then there will be no agent.
  */
-int keeper_init(
-                const struct mg_settings *settings,
+int keeper_init(const struct mg_settings *settings,
                 const char *mode,
                 mg_create_fn create,
                 bool makes_handles,

@@ -12,7 +12,7 @@
 
 /* What is remembered from one look to the next, over connections too. */
 struct mg_look {
-        uint64_t cost_usec;  /* of the last one; MG_UNKNOWN: none yet */
+        uint64_t cost_usec;  /* CPU time of the last one; MG_UNKNOWN: none yet */
         uint64_t cost_bytes; /* RssAnon at that time */
         uint64_t started_at_usec;
         uint64_t base_bytes; /* RssAnon outside the heaps, from the first look at a young heap */

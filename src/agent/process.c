@@ -6,10 +6,10 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/system.h"
 #include "base/file.h"
 #include "base/macros.h"
 #include "base/parse.h"
@@ -55,8 +55,7 @@ static int open_file(enum mg_process_file file) {
 int process_lift_fd(int fd, int minimum) {
         if (fd < 0 || fd >= minimum)
                 return fd;
-        /* Not fcntl(): its large-file name fcntl64 is unknown to musl, whose programs would not start. */
-        int lifted = (int) syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, minimum);
+        int lifted = system_duplicate_above(fd, minimum);
         int saved = errno;
         close(fd);
         return lifted < 0 ? -saved : lifted;

@@ -10,8 +10,9 @@
  * Every line that says what a thread may do. Of Uid: and Gid: the fourth number, the file system's, is compared as
  * well: it decides about files as the others do.
  */
-static const char *const compared[] = { "Uid:",    "Gid:",    "Groups:", "CapInh:",     "CapPrm:",  "CapEff:",
-                                        "CapBnd:", "CapAmb:", "NoNewPrivs:", "Seccomp:", "Seccomp_filters:" };
+static const char *const compared[] = { "Uid:",        "Gid:",     "Groups:",         "CapInh:",
+                                        "CapPrm:",     "CapEff:",  "CapBnd:",         "CapAmb:",
+                                        "NoNewPrivs:", "Seccomp:", "Seccomp_filters:" };
 
 /* The value of line NAME: from behind the colon to the end of the line; unknown when there is none. */
 static struct mg_span find_line(const char *status, const char *name) {
@@ -55,8 +56,10 @@ static bool has_ended(const char *status) {
         return state.length > 1 && (state.bytes[1] == 'Z' || state.bytes[1] == 'X');
 }
 
-enum mg_rights
-rights_compare(const char *main_status, const char *own_status, const struct mg_seccomp *baseline) {
+enum mg_rights rights_compare(
+                const char *main_status,
+                const char *own_status,
+                const struct mg_seccomp *baseline) {
         struct mg_seccomp own = rights_seccomp(own_status), main = rights_seccomp(main_status);
 
         if (!find_line(main_status, "Uid:").bytes || !find_line(own_status, "Uid:").bytes)
@@ -68,7 +71,8 @@ rights_compare(const char *main_status, const char *own_status, const struct mg_
         if (main.mode != baseline->mode || main.filters != baseline->filters)
                 return MG_RIGHTS_MAIN_FILTERED;
         for (size_t i = 0; i < MG_ELEMENTS(compared); i++)
-                if (!are_equal(find_line(main_status, compared[i]), find_line(own_status, compared[i])))
+                if (!are_equal(find_line(main_status, compared[i]),
+                               find_line(own_status, compared[i])))
                         return MG_RIGHTS_DIFFER;
         return MG_RIGHTS_EQUAL;
 }

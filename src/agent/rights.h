@@ -13,7 +13,7 @@ enum mg_rights {
         MG_RIGHTS_EQUAL,
         MG_RIGHTS_DIFFER,
         MG_RIGHTS_SECCOMP_STRICTER, /* the calling thread itself is under a filter that was not there at load */
-        MG_RIGHTS_MAIN_FILTERED,    /* the main thread alone is */
+        MG_RIGHTS_MAIN_FILTERED, /* the main thread alone is */
         MG_RIGHTS_UNREADABLE,
         _MG_RIGHTS_MAX,
 };
@@ -27,8 +27,10 @@ struct mg_seccomp {
 struct mg_seccomp rights_seccomp(const char *status);
 
 /* Compares MAIN's with OWN's status text, and the seccomp of both with BASELINE. A main thread that has ended differs. */
-enum mg_rights
-rights_compare(const char *main_status, const char *own_status, const struct mg_seccomp *baseline);
+enum mg_rights rights_compare(
+                const char *main_status,
+                const char *own_status,
+                const struct mg_seccomp *baseline);
 
 /* Bytes of memory locked (VmLck:); 0 where the line is missing. */
 uint64_t rights_locked_bytes(const char *status);

@@ -83,7 +83,8 @@ static void name_heaps(struct mg_message *message) {
         heaps_describe(&described);
         message->number[MG_NUMBER_HEAPS] = described.number[MG_NUMBER_HEAPS];
         for (size_t i = 0; i < proto_heap_count(&described); i++) {
-                message->heap[i].text[MG_HEAP_ALLOCATOR] = described.heap[i].text[MG_HEAP_ALLOCATOR];
+                message->heap[i].text[MG_HEAP_ALLOCATOR] =
+                                described.heap[i].text[MG_HEAP_ALLOCATOR];
                 message->heap[i].text[MG_HEAP_PREFIX] = described.heap[i].text[MG_HEAP_PREFIX];
         }
 }
@@ -94,9 +95,9 @@ static void serve_stats(
                 struct mg_message *reply) {
         uint64_t rss_anon = read_rss_anon();
         bool force = request->number[MG_NUMBER_FORCE] == 1;
-        const char *refusal = look_refusal(
-                        &server->look, rss_anon, process_now_usec(),
-                        request->number[MG_NUMBER_LIMIT_USEC]);
+        const char *refusal =
+                        look_refusal(&server->look, rss_anon, process_now_usec(),
+                                     request->number[MG_NUMBER_LIMIT_USEC]);
 
         proto_init(reply, MG_VERB_STATS_REPLY);
         reply->number[MG_NUMBER_HEAPS] = 0;
@@ -120,14 +121,17 @@ static void serve_stats(
         }
 }
 
-static void add_outcome(struct mg_message *reply, const struct mg_trim_outcome *outcome, bool *any) {
+static void add_outcome(
+                struct mg_message *reply,
+                const struct mg_trim_outcome *outcome,
+                bool *any) {
         if (outcome->reason && !reply->text[MG_TEXT_REASON].bytes)
                 reply->text[MG_TEXT_REASON] = span_of(outcome->reason);
         if (outcome->result == MG_RESULT_UNSUPPORTED)
                 return;
         *any = true;
-        reply->number[MG_NUMBER_PAUSE_USEC] = MG_MAX(
-                        reply->number[MG_NUMBER_PAUSE_USEC], outcome->pause_usec);
+        reply->number[MG_NUMBER_PAUSE_USEC] =
+                        MG_MAX(reply->number[MG_NUMBER_PAUSE_USEC], outcome->pause_usec);
         if (outcome->result != MG_RESULT_DONE)
                 reply->number[MG_NUMBER_RESULT] = outcome->result;
 }

@@ -73,25 +73,13 @@ bool tunables_has(const char *tunables, const char *name) {
 }
 
 void malloc_settings_read(struct mg_malloc_settings *settings) {
-        static const char *const threshold_variables[] = { "MALLOC_TRIM_THRESHOLD_",
-                                                           "MALLOC_MMAP_THRESHOLD_",
-                                                           "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_" };
-        static const char *const threshold_tunables[] = { "glibc.malloc.trim_threshold",
-                                                          "glibc.malloc.mmap_threshold",
-                                                          "glibc.malloc.top_pad",
-                                                          "glibc.malloc.mmap_max" };
-        static const char *const forbidding_tunables[] = { "glibc.malloc.perturb",
-                                                           "glibc.malloc.hugetlb",
-                                                           "glibc.mem.tagging" };
+        static const char *const forbidding[] = { "glibc.malloc.perturb", "glibc.malloc.hugetlb",
+                                                  "glibc.mem.tagging" };
         const char *tunables = getenv("GLIBC_TUNABLES");
 
         *settings = (struct mg_malloc_settings){ .forbid_tops = getenv("MALLOC_PERTURB_") != NULL };
-        for (size_t i = 0; i < MG_ELEMENTS(threshold_variables); i++)
-                if (getenv(threshold_variables[i]) ||
-                    (tunables && tunables_has(tunables, threshold_tunables[i])))
-                        settings->thresholds = true;
-        for (size_t i = 0; tunables && i < MG_ELEMENTS(forbidding_tunables); i++)
-                if (tunables_has(tunables, forbidding_tunables[i]))
+        for (size_t i = 0; tunables && i < MG_ELEMENTS(forbidding); i++)
+                if (tunables_has(tunables, forbidding[i]))
                         settings->forbid_tops = true;
 }
 

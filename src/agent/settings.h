@@ -31,7 +31,6 @@ const char *thread_mode_to_string(enum mg_thread_mode mode);
 
 /* glibc heap settings that were made from outside (MALLOC_* or GLIBC_TUNABLES), as far as the agent must respect them. */
 struct mg_malloc_settings {
-        bool thresholds; /* trim or mmap threshold, top pad: fixed by the operator */
         bool forbid_tops; /* perturb, memory tagging, huge pages: tops are left alone */
 };
 

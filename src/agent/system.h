@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include <stdint.h>
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,4 +16,9 @@ static inline int system_gettid(void) {
 /* The kernel's answer: a vfork() child shares our memory but not our pid. */
 static inline int system_getpid(void) {
         return (int) syscall(SYS_getpid);
+}
+
+/* A second descriptor for FD at a number of at least MINIMUM. (fcntl64 is a name that musl lacks.) */
+static inline int system_duplicate_above(int fd, int minimum) {
+        return (int) syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, minimum);
 }

@@ -23,10 +23,10 @@
 #include "base/file.h"
 #include "base/macros.h"
 
-#define WAKE_SIGNAL         SIGURG
-#define READY_TIMEOUT_USEC  (100 * MG_USEC_PER_MSEC)
-#define STOP_POLL_USEC      50
-#define LOWEST_OWN_FD       3
+#define WAKE_SIGNAL        SIGURG
+#define READY_TIMEOUT_USEC (100 * MG_USEC_PER_MSEC)
+#define STOP_POLL_USEC     50
+#define LOWEST_OWN_FD      3
 
 /* Without a table of its own there is no descriptor that may be read blindly: the thread looks by itself. */
 #define SHARED_TABLE_POLL_USEC (250 * MG_USEC_PER_MSEC)
@@ -195,7 +195,8 @@ static void wait_for_work(uint64_t timeout_usec) {
                                     .tv_nsec = (long) (timeout_usec % MG_USEC_PER_SEC) * 1000 };
 
         /* SIGURG does not queue: one read takes all there is, and blocks no longer than that. */
-        if (ppoll(polled, MG_ELEMENTS(polled), timeout_usec == MG_UNKNOWN ? NULL : &timeout, NULL) > 0 &&
+        if (ppoll(polled, MG_ELEMENTS(polled), timeout_usec == MG_UNKNOWN ? NULL : &timeout, NULL) >
+                            0 &&
             (polled[1].revents & POLLIN)) {
                 struct signalfd_siginfo info;
                 ssize_t n = read(agent.signal_fd, &info, sizeof(info));
@@ -278,7 +279,8 @@ static void wait_while_starting(void) {
                 if (now >= deadline)
                         break;
                 struct timespec left = { .tv_nsec = (long) (deadline - now) * 1000 };
-                syscall(SYS_futex, &agent.phase, FUTEX_WAIT_PRIVATE, PHASE_STARTING, &left, NULL, 0);
+                syscall(SYS_futex, &agent.phase, FUTEX_WAIT_PRIVATE, PHASE_STARTING, &left, NULL,
+                        0);
         }
 }
 

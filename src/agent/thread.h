@@ -25,10 +25,11 @@ typedef int (*mg_create_fn)(
 struct mg_thread_setup {
         mg_create_fn create; /* the C library's, past our own wrapper */
         const struct mg_settings *settings;
-        const char *mode;            /* for hello */
-        struct mg_seccomp baseline;  /* at load: the agent makes no new kind of call once it is stricter */
-        size_t stack_bytes;          /* beyond what the C library puts on it */
-        bool spare_message_queues;   /* a program that has run may have one open: then its table is shared */
+        const char *mode; /* for hello */
+        struct mg_seccomp
+                        baseline; /* at load: the agent makes no new kind of call once it is stricter */
+        size_t stack_bytes;       /* beyond what the C library puts on it */
+        bool spare_message_queues; /* a program that has run may have one open: then its table is shared */
 };
 
 /*

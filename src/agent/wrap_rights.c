@@ -29,24 +29,24 @@ static bool is_main_thread(void) {
  * Defines a wrapper of int NAME PARAMETERS, which calls on with ARGUMENTS while the agent is away. Without an agent it
  * makes no system call of its own: the program may be under a filter by now.
  */
-#define WRAP(name, concerned, parameters, arguments)                                   \
-        static mg_next_symbol name##_next;                                             \
-        __attribute__((constructor)) static void find_##name(void) {                   \
-                preload_find_next(&name##_next, #name);                                \
-        }                                                                              \
-        MG_PUBLIC int name parameters {                                                \
-                int(*next) parameters =                                                \
+#define WRAP(name, concerned, parameters, arguments)                                        \
+        static mg_next_symbol name##_next;                                                  \
+        __attribute__((constructor)) static void find_##name(void) {                        \
+                preload_find_next(&name##_next, #name);                                     \
+        }                                                                                   \
+        MG_PUBLIC int name parameters {                                                     \
+                int(*next) parameters =                                                     \
                                 (int(*) parameters) preload_find_next(&name##_next, #name); \
-                struct mg_hold hold = { 0 };                                           \
-                if (!next) {                                                           \
-                        errno = ENOSYS;                                                \
-                        return -1;                                                     \
-                }                                                                      \
-                if (thread_is_running() && (concerned))                                \
-                        hold = keeper_hold();                                          \
-                int result = next arguments;                                           \
-                keeper_release(hold);                                                  \
-                return result;                                                         \
+                struct mg_hold hold = { 0 };                                                \
+                if (!next) {                                                                \
+                        errno = ENOSYS;                                                     \
+                        return -1;                                                          \
+                }                                                                           \
+                if (thread_is_running() && (concerned))                                     \
+                        hold = keeper_hold();                                               \
+                int result = next arguments;                                                \
+                keeper_release(hold);                                                       \
+                return result;                                                              \
         }
 
 /* For the whole process, in every thread. */
@@ -62,7 +62,10 @@ WRAP(setgroups, true, (size_t count, const gid_t *groups), (count, groups))
 WRAP(initgroups, true, (const char *user, gid_t group), (user, group))
 
 /* For the calling thread. */
-WRAP(capset, is_main_thread(), (cap_user_header_t header, const cap_user_data_t data), (header, data))
+WRAP(capset,
+     is_main_thread(),
+     (cap_user_header_t header, const cap_user_data_t data),
+     (header, data))
 WRAP(unshare, is_main_thread(), (int flags), (flags))
 WRAP(setns, is_main_thread(), (int fd, int type), (fd, type))
 
