@@ -17,6 +17,7 @@
 
 #include "agent/backend.h"
 #include "agent/client.h"
+#include "agent/peek.h"
 #include "agent/process.h"
 #include "agent/system.h"
 #include "base/file.h"
@@ -86,6 +87,7 @@ void thread_after_fork(void) {
         client_forget(&agent.client);
         agent.signal_fd = -EBADF;
         process_files_forget();
+        peek_forget();
         atomic_store(&agent.phase, PHASE_NONE);
         atomic_store(&agent.tid, 0);
         atomic_store(&agent.stop, false);
@@ -128,6 +130,7 @@ static int set_up(void) {
                 agent.signal_fd = open_signal_fd();
                 if (agent.signal_fd < 0)
                         return agent.signal_fd;
+                peek_open();
         }
         client_init(&agent.client, agent.setup->settings, agent.setup->mode, process_now_usec());
         agent.client.shared_table = !agent.own_table;
@@ -225,6 +228,7 @@ static void *thread_main(void *argument) {
         }
         client_close(&agent.client);
         process_files_close();
+        peek_close();
         file_closep(&agent.signal_fd);
         set_phase(PHASE_ENDED);
         return NULL;
