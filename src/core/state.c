@@ -12,7 +12,6 @@
 #include "base/text.h"
 
 #define STATE_VERSION "MEMGUARD_STATE=1\n"
-#define COSTS_VERSION "MEMGUARD_COSTS=1\n"
 
 enum kind {
         KIND_U64, /* "-" is MG_UNKNOWN */
@@ -33,14 +32,6 @@ struct field {
         { key, kind, offsetof(struct mg_policy_state, member), 0 }
 #define ENUM(key, member, limit) \
         { key, KIND_ENUM, offsetof(struct mg_policy_state, member), limit }
-
-static const struct field costs_fields[] = {
-        FIELD(KIND_U64, "PAUSE_USEC_PER_GIB", pause_usec_per_gib),
-        FIELD(KIND_U64, "PAUSE_USEC_PER_MILLION_CHUNKS", pause_usec_per_million_chunks),
-        FIELD(KIND_U64, "LAST_PAUSE_USEC", last_pause_usec),
-        FIELD(KIND_U64, "STATISTICS_USEC", statistics_usec),
-        FIELD(KIND_U64, "STATISTICS_BYTES", statistics_bytes),
-};
 
 static const struct field state_fields[] = {
         FIELD(KIND_U64, "COOLDOWN_UNTIL_USEC", cooldown_until_usec),
@@ -207,21 +198,6 @@ int state_encode(
         text_put_u64(&text, now_usec);
         text_put_char(&text, '\n');
         put_fields(&text, state_fields, MG_ELEMENTS(state_fields), state);
-        return finish(&text, ret_length);
-}
-
-int costs_encode(
-                const struct mg_policy_state *state,
-                char *buffer,
-                size_t size,
-                size_t *ret_length) {
-        struct mg_text text;
-
-        if (size == 0)
-                return -EMSGSIZE;
-        text_init(&text, buffer, size);
-        text_put(&text, COSTS_VERSION);
-        put_fields(&text, costs_fields, MG_ELEMENTS(costs_fields), state);
         return finish(&text, ret_length);
 }
 
@@ -420,20 +396,5 @@ int state_decode(
                 return -ESTALE;
         state.verdict.slope_known = trend_slope(&state.verdict.anon, 0, &state.verdict.slope) == 0;
         *ret_state = state;
-        return 0;
-}
-
-int costs_decode(const char *text, size_t length, struct mg_policy_state *state) {
-        struct mg_policy_state read = *state;
-        struct span rest = { text, length };
-        int r;
-
-        r = open_text(&rest, COSTS_VERSION);
-        if (r < 0)
-                return r;
-        r = get_fields(rest, costs_fields, MG_ELEMENTS(costs_fields), &read);
-        if (r < 0)
-                return r;
-        *state = read;
         return 0;
 }

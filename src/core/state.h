@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The learned state as text, so that it survives the daemon: KEY=VALUE lines, a version first and a checksum last. All
- * of struct mg_policy_state for a restart of the daemon (runtime directory, keyed by the unit's identity), and the costs
- * alone for a reboot (state directory, keyed by the unit's name). Layer: core; pure: the caller owns buffers and files.
+ * of struct mg_policy_state: what lasts over a restart of the daemon (runtime directory, keyed by the unit's identity). Layer: core;
+ * pure: the caller owns buffers and files.
  */
 #pragma once
 
 #include "core/policy.h"
 
-/* Room for any encoded state, and for any encoded costs. */
+/* Room for any encoded state. */
 #define MG_STATE_TEXT_MAX 8192
-#define MG_COSTS_TEXT_MAX 512
 
 /*
  * Writes STATE into BUFFER. *ret_length has no NUL counted (one is written). Returns 0 or -EMSGSIZE. NOW is monotonic.
@@ -32,11 +31,3 @@ int state_decode(
                 size_t length,
                 uint64_t now_usec,
                 struct mg_policy_state *ret_state);
-
-/* The same for what a unit's trims and statistics cost; decoding sets those members of STATE and no others. */
-int costs_encode(
-                const struct mg_policy_state *state,
-                char *buffer,
-                size_t size,
-                size_t *ret_length);
-int costs_decode(const char *text, size_t length, struct mg_policy_state *state);

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "ctl/ctl.h"
+#include "ctl/output.h"
 #include "host/config.h"
 #include "host/config_files.h"
 
@@ -29,7 +31,7 @@ static void print_problems(const struct mg_problems *problems) {
 
 static int out_of_memory(void) {
         fprintf(stderr, "memguardctl: out of memory\n");
-        return EXIT_FAILURE;
+        return CTL_FAILED;
 }
 
 int verb_check_config(int argc, char **argv) {
@@ -42,13 +44,13 @@ int verb_check_config(int argc, char **argv) {
         if (r == -ENOMEM)
                 return out_of_memory();
         if (r < 0)
-                return EXIT_FAILURE;
+                return CTL_FAILED;
         size_t n = config_files(config, &files);
         if (n == 0)
                 printf("%s is not there, and no drop-ins: the defaults hold\n", config_main_file());
         for (size_t i = 0; i < n; i++)
                 printf("%s: ok\n", files[i]);
-        return EXIT_SUCCESS;
+        return CTL_OK;
 }
 
 static int print_file(const char *path, bool first) {
@@ -70,18 +72,19 @@ static int print_file(const char *path, bool first) {
 int verb_cat_config(int argc, char **argv) {
         MG_CLEANUP(problems_done) struct mg_problems problems = {};
         MG_CLEANUP(config_files_done) struct mg_config_files files = {};
-        int exit_code = EXIT_SUCCESS;
+        int exit_code = CTL_OK;
 
         if (config_files_find(argc > 1 ? argv[1] : NULL, NULL, &files, &problems) < 0)
                 return out_of_memory();
         print_problems(&problems);
         if (problems.n_errors > 0)
-                exit_code = EXIT_FAILURE;
+                exit_code = CTL_FAILED;
+        pager_open();
         if (files.n_paths == 0)
                 printf("# %s is not there, and no drop-ins: the defaults hold\n",
                        config_main_file());
         for (size_t i = 0; i < files.n_paths; i++)
                 if (print_file(files.paths[i], i == 0) < 0)
-                        exit_code = EXIT_FAILURE;
+                        exit_code = CTL_FAILED;
         return exit_code;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The verbs of memguardctl that need no daemon: what is wrong with the configuration, and what it is made of. Layer: ctl.
- * ARGV[0] is the verb, ARGV[1] the FILE to look at instead of the system's files, if any. Both return an exit code.
+ * ARGV[0] is the verb, ARGV[1], if any, the FILE to look at instead of the system's. Both return an enum ctl_exit.
  */
 #pragma once
 

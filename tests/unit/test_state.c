@@ -251,33 +251,6 @@ static void test_never_more_than_promised(void **state) {
         assert_int_equal(state_encode(&worst, UINT64_MAX, text, sizeof(text), &length), 0);
         assert_int_equal(state_encode(&worst, 0, small, sizeof(small), &length), -EMSGSIZE);
         assert_int_equal(state_encode(&worst, 0, small, 0, &length), -EMSGSIZE);
-        assert_int_equal(costs_encode(&worst, text, MG_COSTS_TEXT_MAX, &length), 0);
-}
-
-static void test_costs(void **state) {
-        char text[MG_COSTS_TEXT_MAX];
-        struct mg_policy_state fresh;
-        struct mg_policy_state want;
-        struct sim_unit u;
-        size_t length;
-
-        live_a_while(&u);
-        u.state.pause_usec_per_million_chunks = 777;
-        assert_int_equal(costs_encode(&u.state, text, sizeof(text), &length), 0);
-        policy_init(&fresh);
-        want = fresh;
-        want.pause_usec_per_gib = u.state.pause_usec_per_gib;
-        want.pause_usec_per_million_chunks = 777;
-        want.last_pause_usec = u.state.last_pause_usec;
-        want.statistics_usec = 12345;
-        want.statistics_bytes = MIB(500);
-        assert_int_equal(costs_decode(text, length, &fresh), 0);
-        assert_memory_equal(&want, &fresh, sizeof(fresh));
-        for (size_t cut = 0; cut < length; cut++)
-                assert_true(costs_decode(text, cut, &fresh) < 0);
-        text[20] ^= 1;
-        assert_int_equal(costs_decode(text, length, &fresh), -EBADMSG);
-        assert_memory_equal(&want, &fresh, sizeof(fresh));
 }
 
 static void test_garbage(void **state) {
@@ -305,7 +278,6 @@ int main(void) {
                 cmocka_unit_test(test_every_changed_byte),
                 cmocka_unit_test(test_hostile_contents),
                 cmocka_unit_test(test_never_more_than_promised),
-                cmocka_unit_test(test_costs),
                 cmocka_unit_test(test_garbage),
         };
 
