@@ -24,7 +24,6 @@
 #include "daemon/unit.h"
 
 #define STATE_SUFFIX ".state"
-#define COST_SUFFIX  ".cost"
 
 /* Processes that a state file without a cgroup is recognised by. */
 #define PROCESSES_MAX 16
@@ -165,42 +164,10 @@ void state_file_remove(const struct unit *unit) {
         (void) unlinkat(unit->manager->units_dir_fd, name, 0);
 }
 
-int cost_file_load(struct unit *unit) {
-        MG_CLEANUP(freep) char *text = NULL;
-        char name[FILE_NAME_MAX];
-        size_t length;
-        int r;
-
-        if (unit->manager->state_dir_fd < 0)
-                return -ENOENT;
-        name_file(name, unit->name, COST_SUFFIX);
-        r = store_file_read(unit->manager->state_dir_fd, name, MG_COSTS_TEXT_MAX, &text, &length);
-        return r < 0 ? r : costs_decode(text, length, &unit->policy);
-}
-
-int cost_file_save(const struct unit *unit) {
-        const struct mg_policy_state *policy = &unit->policy;
-        char buffer[MG_COSTS_TEXT_MAX];
-        char name[FILE_NAME_MAX];
-        size_t length;
-        int r;
-
-        if (unit->manager->state_dir_fd < 0 ||
-            (policy->statistics_usec == MG_UNKNOWN && policy->pause_usec_per_gib == MG_UNKNOWN &&
-             policy->pause_usec_per_million_chunks == MG_UNKNOWN))
-                return 0;
-        r = costs_encode(policy, buffer, sizeof(buffer), &length);
-        if (r < 0)
-                return r;
-        name_file(name, unit->name, COST_SUFFIX);
-        return store_file_replace(unit->manager->state_dir_fd, name, buffer, length);
-}
-
 static bool is_ours(const char *name) {
         const char *dot = strrchr(name, '.');
 
-        return dot &&
-               (mg_streq(dot, STATE_SUFFIX) || mg_streq(dot, COST_SUFFIX) || mg_streq(dot, ".new"));
+        return dot && (mg_streq(dot, STATE_SUFFIX) || mg_streq(dot, ".new"));
 }
 
 void state_files_purge(int dir_fd, unsigned long long age_usec) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One unit's files: its policy state in the runtime directory, for a restart of the daemon, and its costs in the state
- * directory, for a reboot. A file a unit, so that a damaged one costs its own unit alone. Layer: daemon; logs nothing.
+ * A unit's policy state over a restart of the daemon: one file a unit in the runtime directory, so that a damaged one costs its
+ * own unit alone. Layer: daemon; logs nothing.
  */
 #pragma once
 
@@ -14,10 +14,6 @@ struct unit;
 int state_file_load(struct unit *unit);
 int state_file_save(const struct unit *unit);
 void state_file_remove(const struct unit *unit);
-
-/* By the unit's name alone. Saving does nothing where nothing has been learned. */
-int cost_file_load(struct unit *unit);
-int cost_file_save(const struct unit *unit);
 
 /* Removes what nobody will read any more: files not written for AGE_USEC. */
 void state_files_purge(int dir_fd, unsigned long long age_usec);

@@ -12,12 +12,14 @@
 #include "base/file.h"
 #include "base/macros.h"
 #include "daemon/cleanup.h"
+#include "daemon/costs.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/state_file.h"
 #include "daemon/store_file.h"
 #include "daemon/unit.h"
 
+#define COSTS_FILE  "costs"
 #define PAUSES_FILE "paused"
 #define UNITS_DIR   "units"
 
@@ -29,14 +31,18 @@
 /* Often enough that a killed daemon forgets little, seldom enough that a thousand units cost nothing. */
 #define SAVE_INTERVAL_USEC (5 * MG_USEC_PER_MIN)
 
+/* The table of costs is one file: changes of a minute go into it together. */
+#define COSTS_DELAY_USEC MG_USEC_PER_MIN
+
 /* After a restart agents come back within seconds; later what was saved is too old to be taken up. */
 #define LOAD_WINDOW_USEC MG_USEC_PER_MIN
 
 /* Units that have not been there for so long may learn anew. */
 #define STATE_AGE_USEC (24 * MG_USEC_PER_HOUR)
-#define COST_AGE_USEC  (90 * 24 * MG_USEC_PER_HOUR)
 
 struct store {
+        struct costs costs;
+        uint64_t costs_changed_usec; /* MG_UNKNOWN: they are as in the file */
         char *pauses; /* lines: names of paused units, those not loaded too; or NULL */
         uint64_t failed_at_usec;
 };
@@ -50,6 +56,32 @@ static void tell_failure(struct manager *manager, const char *what, int error) {
                 return;
         store->failed_at_usec = now_usec;
         journal_errno(LOG_WARNING, error, NULL, "Cannot save %s", what);
+}
+
+static void load_costs(struct manager *manager) {
+        MG_CLEANUP(freep) char *text = NULL;
+        size_t length;
+        int r = store_file_read(manager->state_dir_fd, COSTS_FILE, FILE_MAX, &text, &length);
+
+        if (r >= 0)
+                r = strlen(text) == length ? costs_decode(&manager->store->costs, text) : -EBADMSG;
+        if (r < 0 && r != -ENOENT)
+                journal_state_ignored(COSTS_FILE, strerror(-r));
+}
+
+static void save_costs(struct manager *manager) {
+        MG_CLEANUP(freep) char *text = NULL;
+        size_t length;
+        int r;
+
+        manager->store->costs_changed_usec = MG_UNKNOWN;
+        if (manager->state_dir_fd < 0)
+                return;
+        r = costs_encode(&manager->store->costs, &text, &length);
+        if (r >= 0)
+                r = store_file_replace(manager->state_dir_fd, COSTS_FILE, text, length);
+        if (r < 0)
+                tell_failure(manager, "learned costs", r);
 }
 
 static bool has_line(const char *text, const char *line) {
@@ -101,11 +133,12 @@ int store_open(struct manager *manager) {
         manager->store = calloc(1, sizeof(*manager->store));
         if (!manager->store)
                 return -ENOMEM;
+        manager->store->costs_changed_usec = MG_UNKNOWN;
         read_boot_id(manager);
         open_units_directory(manager);
         if (manager->state_dir_fd < 0)
                 return 0;
-        state_files_purge(manager->state_dir_fd, COST_AGE_USEC);
+        load_costs(manager);
         load_pauses(manager);
         return 0;
 }
@@ -113,6 +146,7 @@ int store_open(struct manager *manager) {
 void store_close(struct manager *manager) {
         if (!manager->store)
                 return;
+        costs_done(&manager->store->costs);
         free(manager->store->pauses);
         free(MG_TAKE(manager->store));
 }
@@ -124,7 +158,7 @@ static void tell_ignored(const struct unit *unit, int error) {
 
 void store_load_unit(struct unit *unit) {
         unit->paused = has_line(unit->manager->store->pauses, unit->name);
-        tell_ignored(unit, cost_file_load(unit));
+        costs_recall(&unit->manager->store->costs, unit->name, &unit->policy);
 }
 
 void store_load_state(struct unit *unit) {
@@ -140,6 +174,7 @@ void store_load_state(struct unit *unit) {
 }
 
 void store_save_unit(struct unit *unit) {
+        struct store *store = unit->manager->store;
         int r = 0;
 
         unit->state_settled = true;
@@ -149,10 +184,18 @@ void store_save_unit(struct unit *unit) {
                 return;
         if (unit->manager->units_dir_fd >= 0)
                 r = state_file_save(unit);
-        if (r >= 0)
-                r = cost_file_save(unit);
         if (r < 0)
                 tell_failure(unit->manager, "what was learned", r);
+        if (costs_remember(&store->costs, unit->name, &unit->policy) > 0 &&
+            store->costs_changed_usec == MG_UNKNOWN)
+                store->costs_changed_usec = unit->saved_usec;
+}
+
+void store_tick(struct manager *manager, uint64_t now_usec) {
+        uint64_t changed_usec = manager->store->costs_changed_usec;
+
+        if (changed_usec != MG_UNKNOWN && now_usec - changed_usec >= COSTS_DELAY_USEC)
+                save_costs(manager);
 }
 
 void store_save_old(struct unit *unit, uint64_t now_usec) {
@@ -163,6 +206,8 @@ void store_save_old(struct unit *unit, uint64_t now_usec) {
 void store_save_all(struct manager *manager) {
         for (struct unit *u = unit_first(manager); u; u = unit_next(u))
                 store_save_unit(u);
+        if (manager->store->costs_changed_usec != MG_UNKNOWN)
+                save_costs(manager);
 }
 
 void store_forget_unit(struct unit *unit) {

@@ -25,6 +25,7 @@ void store_load_state(struct unit *unit);
 /* After a round, and at the end; and from the once-a-minute part of the tick, when the last time is long ago. */
 void store_save_unit(struct unit *unit);
 void store_save_old(struct unit *unit, uint64_t now_usec);
+void store_tick(struct manager *manager, uint64_t now_usec);
 void store_save_all(struct manager *manager);
 
 /* The unit has ended, or begun a new life: nobody may take its old state for the new one's. */

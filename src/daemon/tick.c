@@ -358,6 +358,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         start_trims(manager, n_due, now_usec);
         work_peers(manager, now_usec);
         self_tick(manager->self, now_usec);
+        store_tick(manager, now_usec);
         tell_agents(manager);
         rearm(manager);
         return 0;
