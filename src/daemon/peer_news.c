@@ -17,6 +17,7 @@
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/process.h"
+#include "daemon/store.h"
 #include "daemon/unit.h"
 
 /* A pool of workers shares a unit; beyond this it is an accident or an attack. */
@@ -150,6 +151,8 @@ static int attach(struct peer *peer) {
         }
         peer->process = process;
         process->peer = peer;
+        if (unit->source == MG_SOURCE_PROC)
+                store_load_state(unit);
         process->sample.has_agent = true;
         unit->n_agents++;
         return 0;
