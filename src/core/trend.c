@@ -191,9 +191,10 @@ int trend_slope(const struct mg_trend *trend, uint32_t max_floors, struct mg_slo
         return 0;
 }
 
-uint64_t trend_lowest(const struct mg_trend *trend) {
+uint64_t trend_mean(const struct mg_trend *trend) {
         struct window window = { .trend = trend, .length = trend->count };
-        uint32_t lowest = lowest_floor(&window);
+        struct sums sums;
 
-        return lowest == MG_TREND_GAP ? MG_UNKNOWN : lowest * MG_KIB;
+        sum_window(&window, 0, &sums);
+        return sums.n == 0 ? MG_UNKNOWN : (uint64_t) (sums.y / sums.n) * MG_KIB;
 }

@@ -47,5 +47,5 @@ bool trend_add(struct mg_trend *trend, uint64_t value_bytes, uint64_t now_usec);
 /* Over the last MAX_FLOORS floors (0: all). Returns 0 or -ENODATA with fewer than MG_TREND_FLOORS_MIN. */
 int trend_slope(const struct mg_trend *trend, uint32_t max_floors, struct mg_slope *ret_slope);
 
-/* The lowest finished floor of all, in bytes; MG_UNKNOWN: none. */
-uint64_t trend_lowest(const struct mg_trend *trend);
+/* The mean of all finished floors, in bytes; MG_UNKNOWN: none. */
+uint64_t trend_mean(const struct mg_trend *trend);

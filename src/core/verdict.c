@@ -124,13 +124,13 @@ static enum mg_verdict answer_growth(
 }
 
 /*
- * Compared by the lowest floors, so that a cache which is emptied now and then is not held at its
+ * Compared by the means of the floors, so that a cache which is emptied now and then is not held at its
  * peaks alone; and left only some way below, so that a share at the edge does not flap.
  */
 static bool is_held(const struct mg_verdict_state *state) {
         uint64_t percent = state->verdict == MG_VERDICT_HELD ? HELD_LEAVE_PERCENT : HELD_PERCENT;
-        uint64_t live = trend_lowest(&state->live);
-        uint64_t anon = trend_lowest(&state->anon);
+        uint64_t live = trend_mean(&state->live);
+        uint64_t anon = trend_mean(&state->anon);
 
         return live != MG_UNKNOWN && anon != MG_UNKNOWN && live >= mg_scale(anon, percent, 100);
 }

@@ -105,14 +105,17 @@ static inline void sim_round(struct sim_unit *u) {
                         &u->state, &u->config, &u->sample, steps, 4, &skipped);
         for (uint32_t i = 0; i < outcome.n_asked; i++)
                 outcome.asked_bytes += steps[i].retained_bytes;
-        outcome.anon_thp_before_bytes = outcome.anon_thp_after_bytes =
-                        u->sample.memory.anon_thp_bytes;
         outcome.before_bytes = account_footprint(&u->sample.memory);
+        outcome.anon_thp_before_bytes = u->sample.memory.anon_thp_bytes;
         if (!u->mute) {
+                if (u->sample.memory.anon_thp_bytes != MG_UNKNOWN)
+                        u->sample.memory.anon_thp_bytes =
+                                        mg_sub_floor(u->sample.memory.anon_thp_bytes, u->soft);
                 outcome.n_answered = outcome.n_asked;
                 u->soft = 0;
         }
         u->sample.memory.anon_bytes = u->live + u->soft + u->hard + u->other;
+        outcome.anon_thp_after_bytes = u->sample.memory.anon_thp_bytes;
         outcome.after_bytes = account_footprint(&u->sample.memory);
         policy_learn(&u->state, &u->config, &outcome, u->now_usec);
         if (u->n_trims < SIM_TRIMS_MAX)

@@ -249,7 +249,7 @@ static void test_refill_is_forgotten(void **state) {
 
         sim_init(&u);
         u.soft = MIB(500);
-        u.sample.memory.anon_thp_bytes = MIB(2);
+        u.sample.memory.anon_thp_bytes = MIB(502);
         sim_tick(&u);
         u.soft = u.sample.memory.anon_thp_bytes = MIB(400);
         sim_run(&u, MIN(1));
