@@ -55,7 +55,8 @@ static int open_file(enum mg_process_file file) {
 int process_lift_fd(int fd, int minimum) {
         if (fd < 0 || fd >= minimum)
                 return fd;
-        int lifted = fcntl(fd, F_DUPFD_CLOEXEC, minimum);
+        /* Not fcntl(): its large-file name fcntl64 is unknown to musl, whose programs would not start. */
+        int lifted = (int) syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, minimum);
         int saved = errno;
         close(fd);
         return lifted < 0 ? -saved : lifted;

@@ -22,7 +22,8 @@ def answer(request):
     if verb == 'ping':
         return encode('pong', ID=number)
     if verb == 'stats':
-        return encode('stats-reply', ID=number, RESULT='done', HEAPS=0, RSS_ANON_BYTES=anonymous_bytes())
+        live = sum(map(sys.getsizeof, gc.get_objects()))
+        return encode('stats-reply', ID=number, RESULT='done', HEAPS=1, HEAP0_ALLOCATOR='python', HEAP0_LIVE_BYTES=live)
     if verb == 'trim':
         before = anonymous_bytes()
         gc.collect()
@@ -32,7 +33,7 @@ def answer(request):
 
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemon:
     daemon.connect(sys.argv[1])
-    daemon.send(encode('hello', PROTOCOL=1, MODE='linked', HEAPS=0, CAN='stats,trim'))
+    daemon.send(encode('hello', PROTOCOL=1, MODE='linked', HEAPS=1, HEAP0_ALLOCATOR='python', HEAP0_CAN='stats,trim'))
     while datagram := daemon.recv(4096):
         message = dict(line.split('=', 1) for line in datagram.decode().split('\n')[:-1])
         if message['VERB'] != 'unsupported':
