@@ -94,7 +94,7 @@ static void fork_some(int n) {
 }
 
 int main(int argc, char **argv) {
-        const struct timespec duration = { .tv_sec = 2 };
+        const struct timespec tenth = { .tv_nsec = 100000000 };
         pthread_t thread[THREADS + 1];
 
         expect(memguard_dispatch() == -EBADF && memguard_get_fd() == -EBADF);
@@ -103,7 +103,9 @@ int main(int argc, char **argv) {
         for (int i = 0; i < THREADS; i++)
                 expect(pthread_create(&thread[i], NULL, stress, NULL) == 0);
         expect(pthread_create(&thread[THREADS], NULL, start_and_stop, NULL) == 0);
-        nanosleep(&duration, NULL);
+        /* At least two seconds, and until the daemon has met a registered cache. */
+        for (int i = 0; i < 600 && (i < 20 || atomic_load(&calls) == 0); i++)
+                nanosleep(&tenth, NULL);
         /* ThreadSanitizer does not survive forks of a program with threads. */
         if (argc < 2)
                 fork_some(30);
