@@ -50,8 +50,8 @@ static struct mg_span list_abilities(void) {
         for (size_t i = 0; i < MG_ELEMENTS(of_heaps); i++)
                 if (heaps_can(of_heaps[i]))
                         put_word(&list, of_heaps[i]);
-        if (hooks_has_caches())
-                put_word(&list, "shrink");
+        /* Caches may be registered at any time, and hello comes once. */
+        put_word(&list, "shrink");
         put_word(&list, "checkpoint");
         return span_of(buffer);
 }

@@ -75,9 +75,10 @@ bool tunables_has(const char *tunables, const char *name) {
 void malloc_settings_read(struct mg_malloc_settings *settings) {
         static const char *const forbidding[] = { "glibc.malloc.perturb", "glibc.malloc.hugetlb",
                                                   "glibc.mem.tagging" };
-        const char *tunables = getenv("GLIBC_TUNABLES");
+        const char *tunables = getenv("GLIBC_TUNABLES"), *perturb = getenv("MALLOC_PERTURB_");
 
-        *settings = (struct mg_malloc_settings){ .forbid_tops = getenv("MALLOC_PERTURB_") != NULL };
+        *settings = (struct mg_malloc_settings){ .forbid_tops = perturb &&
+                                                                !mg_streq(perturb, "0") };
         for (size_t i = 0; tunables && i < MG_ELEMENTS(forbidding); i++)
                 if (tunables_has(tunables, forbidding[i]))
                         settings->forbid_tops = true;

@@ -106,6 +106,9 @@ static void test_malloc_settings(void **state) {
         clear_environment();
         malloc_settings_read(&settings);
         assert_false(settings.forbid_tops);
+        setenv("MALLOC_PERTURB_", "0", 1);
+        malloc_settings_read(&settings);
+        assert_false(settings.forbid_tops);
         setenv("MALLOC_PERTURB_", "165", 1);
         malloc_settings_read(&settings);
         assert_true(settings.forbid_tops);
