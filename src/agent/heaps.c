@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "agent/process.h"
+#include "agent/executable.h"
 #include "base/macros.h"
 
 static const struct mg_backend *const backends[] = { &backend_glibc, &backend_jemalloc };
@@ -25,16 +25,36 @@ bool heaps_serves_malloc(const void *symbol) {
         return malloc_base && base_of(symbol) == malloc_base;
 }
 
+bool heaps_malloc_is_in_executable(void) {
+        return malloc_base && malloc_base == executable_image();
+}
+
 bool heaps_makes_handles(void) {
         return makes_handles;
 }
 
 void heaps_probe(bool with_handles) {
         makes_handles = with_handles;
+        executable_init();
         malloc_base = base_of((const void *) malloc);
         n_heaps = 0;
         for (size_t i = 0; i < MG_ELEMENTS(backends); i++)
                 n_heaps += backends[i]->probe(heaps + n_heaps, MG_HEAPS_MAX - n_heaps);
+}
+
+void heaps_probe_file(void) {
+        static bool is_done;
+        struct mg_symbols symbols;
+
+        if (is_done)
+                return;
+        is_done = true;
+        if (executable_find_jemalloc(&symbols) < 0)
+                return;
+        for (size_t i = 0; i < MG_ELEMENTS(backends); i++)
+                if (backends[i]->probe_file)
+                        n_heaps += backends[i]->probe_file(
+                                        &symbols, heaps + n_heaps, MG_HEAPS_MAX - n_heaps);
 }
 
 size_t heaps_count(void) {
