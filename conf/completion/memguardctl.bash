@@ -8,8 +8,8 @@ _memguardctl_units() {
 _memguardctl() {
         local cur=${COMP_WORDS[COMP_CWORD]} word verb= i
         local -a connection=()
-        local verbs="status list-processes explain trim pause resume reload check-config cat-config log-level"
-        local options="--help --version --runtime-directory= --json= --no-pager --no-legend --dry-run --all -j -h"
+        local verbs="status list-processes explain trim pause resume reload check-config cat-config simulate log-level"
+        local options="--help --version --runtime-directory= --config= --json= --no-pager --no-legend --dry-run --all -j -h"
 
         for ((i = 1; i < COMP_CWORD; i++)); do
                 word=${COMP_WORDS[i]}
@@ -19,7 +19,7 @@ _memguardctl() {
                         connection=(--runtime-directory="${COMP_WORDS[i + 2]}")
                         ((i += 2))
                         ;;
-                --json)
+                --json | --config)
                         ((i += 2))
                         ;;
                 -*) ;;
@@ -34,6 +34,7 @@ _memguardctl() {
                 [[ $cur == "=" ]] && cur= || name=${COMP_WORDS[COMP_CWORD - 2]}
                 case $name in
                 --json) mapfile -t COMPREPLY < <(compgen -W "short pretty off" -- "$cur") ;;
+                --config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
                 --runtime-directory) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
                 esac
                 return
@@ -48,7 +49,7 @@ _memguardctl() {
         status | list-processes | explain | trim | pause | resume)
                 mapfile -t COMPREPLY < <(compgen -W "$(_memguardctl_units "${connection[@]}")" -- "$cur")
                 ;;
-        check-config | cat-config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+        check-config | cat-config | simulate) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         log-level) mapfile -t COMPREPLY < <(compgen -W "err warning notice info debug" -- "$cur") ;;
         esac
 }

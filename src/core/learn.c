@@ -206,7 +206,8 @@ static uint64_t told_live(const struct mg_unit_sample *sample, uint32_t *ret_pro
 
 /*
  * A burst as large as the last gain, of which the last gain was taken again at once, would make a loop: such a unit has to
- * free twice as much. One that leaves its gains alone may sweep the same amount each time.
+ * free twice as much. One that leaves its gains alone may sweep the same amount each time, or half of it: the rest is everyday
+ * coming and going, for which there is TrimAbove=.
  */
 static uint64_t mass_free_bar(
                 const struct mg_policy_state *state,
@@ -216,7 +217,7 @@ static uint64_t mass_free_bar(
                                                    state->backoff_reason == MG_REASON_REFILLED);
 
         if (!regrown)
-                return bar;
+                return MG_MAX(bar, state->last_gain_bytes / 2);
         return MG_MAX(bar, mg_add_cap(state->last_gain_bytes, state->last_gain_bytes));
 }
 

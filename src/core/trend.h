@@ -32,7 +32,7 @@ struct mg_slope {
         uint32_t minutes;        /* that they span, gaps included */
         uint64_t first_third_floor_bytes;
         uint64_t last_third_floor_bytes;
-        uint64_t first_third_peak_bytes; /* the highest floor of that third */
+        uint64_t earlier_peak_bytes; /* the highest floor before the last third */
         uint64_t last_third_peak_bytes;
 };
 

@@ -17,11 +17,14 @@
 #define HELD_LEAVE_PERCENT 85
 
 /*
- * A straight line's thirds lie two thirds of the window's rise apart; bursts at the window's end tilt the line and leave the
- * floors where they were; a sawtooth as long as the window lifts the floors and leaves the peaks. Both have
- * to rise by this part of what the slope says.
+ * Bursts at the window's end tilt the line and leave the floors where they were; a sawtooth lifts the floors for a while, and reaches no
+ * new peak. Both have to rise by this part of what the slope says; a straight line's first and last third are two thirds apart, its
+ * peaks one.
  */
 #define RISE_PART 6
+
+/* Under our own trims anon is a sawtooth as well, whose low points alone tell. */
+#define RISE_PART_TRIMMED 2
 
 void verdict_init(struct mg_verdict_state *state) {
         *state = (struct mg_verdict_state){
@@ -39,20 +42,25 @@ static bool says_growth(enum mg_verdict verdict) {
                verdict == MG_VERDICT_LEAK_SUSPECTED || verdict == MG_VERDICT_NOT_MALLOC;
 }
 
-/* From the first third of the window to the last, by a fair part of what the slope says. */
-static bool rose(const struct mg_slope *slope, uint64_t first_bytes, uint64_t last_bytes) {
+/* By more than a PART of what the slope says. */
+static bool rose(
+                const struct mg_slope *slope,
+                uint64_t from_bytes,
+                uint64_t to_bytes,
+                uint64_t part) {
         uint64_t rise = mg_scale((uint64_t) slope->bytes_per_hour, slope->minutes, HOUR_FLOORS);
 
-        if (first_bytes == MG_UNKNOWN || last_bytes == MG_UNKNOWN)
+        if (from_bytes == MG_UNKNOWN || to_bytes == MG_UNKNOWN)
                 return false;
-        return mg_sub_floor(last_bytes, first_bytes) > rise / RISE_PART;
+        return mg_sub_floor(to_bytes, from_bytes) > rise / part;
 }
 
 /* Believed at the full measure and given up below half of it, so that noise at the edge does not flap. */
 static bool is_growth(
                 const struct mg_verdict_state *state,
                 const struct mg_slope *slope,
-                uint64_t anon_bytes) {
+                uint64_t anon_bytes,
+                bool trimmed) {
         uint64_t least = mg_scale(anon_bytes, GROWTH_PERCENT, 100);
         bool believed = says_growth(state->verdict);
 
@@ -60,9 +68,11 @@ static bool is_growth(
         least = MG_MIN(least, GROWTH_MAX_BYTES);
         least = MG_MAX(least, 2 * slope->standard_error) / (believed ? 2 : 1);
         if (slope->bytes_per_hour <= 0 || (uint64_t) slope->bytes_per_hour <= least ||
-            !rose(slope, slope->first_third_floor_bytes, slope->last_third_floor_bytes))
+            !rose(slope, slope->first_third_floor_bytes, slope->last_third_floor_bytes,
+                  trimmed ? RISE_PART_TRIMMED : RISE_PART))
                 return false;
-        return believed || rose(slope, slope->first_third_peak_bytes, slope->last_third_peak_bytes);
+        return believed ||
+               rose(slope, slope->earlier_peak_bytes, slope->last_third_peak_bytes, RISE_PART);
 }
 
 /* The last quarter of an hour rises clearly less than half as fast as the whole: it has levelled out. */
@@ -94,14 +104,14 @@ static bool is_live_growth(
 
         if (anon_grows)
                 return live.bytes_per_hour > rest && live.bytes_per_hour > other.bytes_per_hour;
-        return hints->trimmed && is_growth(state, &live, anon_bytes);
+        return hints->trimmed && is_growth(state, &live, anon_bytes, false);
 }
 
 static enum mg_verdict answer_growth(
                 struct mg_verdict_state *state,
                 uint64_t anon_bytes,
                 const struct mg_verdict_hints *hints) {
-        bool anon_grows = is_growth(state, &state->slope, anon_bytes);
+        bool anon_grows = is_growth(state, &state->slope, anon_bytes, hints->trimmed);
         struct mg_slope live;
         struct mg_slope other;
         int64_t rest;

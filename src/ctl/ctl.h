@@ -24,6 +24,7 @@ enum json_mode {
 
 struct ctl_options {
         const char *runtime_directory; /* NULL: the system's daemon */
+        const char *config_file;       /* simulate: NULL is the system's configuration */
         enum json_mode json;
         bool no_pager;
         bool no_legend;

@@ -13,6 +13,7 @@
 #include "ctl/check_config.h"
 #include "ctl/ctl.h"
 #include "ctl/output.h"
+#include "ctl/simulate.h"
 
 struct ctl_options ctl_options;
 
@@ -40,12 +41,14 @@ static const struct verb verbs[] = {
           "Say what is wrong with the configuration" },
         { "cat-config", "[FILE]", 0, 1, verb_cat_config,
           "Show the configuration files as they apply" },
+        { "simulate", "TRACE", 1, 1, verb_simulate, "Run a recorded trace through the policy" },
         { "log-level", "[LEVEL]", 0, 1, verb_log_level, "Show or set the daemon's log level" },
 };
 
 enum {
         OPTION_VERSION = 256,
         OPTION_RUNTIME_DIRECTORY,
+        OPTION_CONFIG,
         OPTION_JSON,
         OPTION_NO_PAGER,
         OPTION_NO_LEGEND,
@@ -57,6 +60,7 @@ static const struct option long_options[] = {
         { "help", no_argument, NULL, 'h' },
         { "version", no_argument, NULL, OPTION_VERSION },
         { "runtime-directory", required_argument, NULL, OPTION_RUNTIME_DIRECTORY },
+        { "config", required_argument, NULL, OPTION_CONFIG },
         { "json", required_argument, NULL, OPTION_JSON },
         { "no-pager", no_argument, NULL, OPTION_NO_PAGER },
         { "no-legend", no_argument, NULL, OPTION_NO_LEGEND },
@@ -78,6 +82,7 @@ static void print_help(void) {
              "  -h --help                  Show this help\n"
              "     --version               Show the version\n"
              "     --runtime-directory=DIR Talk to the daemon that runs there\n"
+             "     --config=FILE           simulate: the configuration to try\n"
              "     --json=MODE             Print JSON: pretty, short, or off\n"
              "  -j                         Like --json=pretty on a terminal, else --json=short\n"
              "     --no-pager              Do not pipe output into a pager\n"
@@ -119,6 +124,9 @@ static int apply_option(int option) {
                 return CTL_OK;
         case OPTION_RUNTIME_DIRECTORY:
                 ctl_options.runtime_directory = optarg;
+                return -1;
+        case OPTION_CONFIG:
+                ctl_options.config_file = optarg;
                 return -1;
         case OPTION_JSON:
                 return parse_json_mode(optarg) < 0 ? CTL_USAGE : -1;

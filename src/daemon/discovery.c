@@ -50,7 +50,7 @@ static void drop_missed(struct manager *manager) {
 
                 if (unit->path && unit->source == MG_SOURCE_PROC &&
                     unit->mark != manager->discovery_mark)
-                        unit_free(unit);
+                        unit_end(unit);
         }
 }
 
@@ -92,7 +92,7 @@ static void on_unit_removed(void *userdata, const char *name) {
         struct unit *unit = unit_find(manager, name);
 
         if (unit && unit->path && !unit->user)
-                unit_free(unit);
+                unit_end(unit);
 }
 
 /* Without systemd's word nobody knows what is being started or stopped: what was said last may not be true any more. */

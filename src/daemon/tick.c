@@ -19,6 +19,7 @@
 #include "daemon/peer.h"
 #include "daemon/process.h"
 #include "daemon/self.h"
+#include "daemon/store.h"
 #include "daemon/summary.h"
 #include "daemon/trim.h"
 #include "daemon/unit.h"
@@ -43,12 +44,12 @@ static void read_swap(struct process *process) {
                 process->sample.swap_bytes = status.swap_bytes;
 }
 
-/* A process without a resident page has ended and waits for its parent, or it is swapped out whole. */
-static bool is_zombie(const struct process *process) {
+/* Without a resident page it has been swapped out whole, or has no memory any more: it is ending, or a zombie. */
+static bool has_no_memory(const struct process *process) {
         struct mg_proc_status status;
 
-        return proc_status("/proc", process->proc.pid, &status) < 0 || status.state == 'Z' ||
-               status.state == 'X';
+        return proc_status("/proc", process->proc.pid, &status) < 0 ||
+               status.swap_bytes == MG_UNKNOWN;
 }
 
 /*
@@ -59,7 +60,8 @@ static void measure_processes(struct unit *unit, bool with_swap) {
         for (struct process *p = process_first(unit); p; p = process_next(p)) {
                 int r = proc_rss_anon(&p->proc, &p->sample.rss_anon_bytes);
 
-                p->gone |= r == -ESRCH || (r >= 0 && p->sample.rss_anon_bytes == 0 && is_zombie(p));
+                p->gone |= r == -ESRCH ||
+                           (r >= 0 && p->sample.rss_anon_bytes == 0 && has_no_memory(p));
                 if (r < 0)
                         p->sample.rss_anon_bytes = MG_UNKNOWN;
                 else if (with_swap)
@@ -156,6 +158,7 @@ static void measure_slowly(struct unit *unit, uint64_t now_usec) {
         n = unit_pids(unit, NULL, 0);
         unit->n_pids = n >= 0 ? (uint32_t) n : unit->n_processes;
         summary_tick(unit, now_usec);
+        store_save_old(unit, now_usec);
         unit->slow_due_usec = now_usec + SLOW_INTERVAL_USEC -
                               (unit->slow_due_usec == unit->created_usec
                                                ? (uintptr_t) unit / 64 % 60 * MG_USEC_PER_SEC
@@ -227,7 +230,6 @@ static void decide(struct unit *unit, uint64_t now_usec) {
                 tell_verdict(unit, verdict_before);
         tell_hold(unit, reason_before, now_usec);
         unit->decided = true;
-        unit->state_dirty = true;
         if (account->anon_known)
                 history_add(&unit->history, account->anon_bytes,
                             account->known ? account->live_bytes : MG_UNKNOWN,
@@ -284,7 +286,7 @@ static size_t tick_units(struct manager *manager, uint64_t now_usec) {
                 uint64_t now;
 
                 if (!tick_unit(unit, now_usec)) {
-                        unit_free(unit);
+                        unit_end(unit);
                         continue;
                 }
                 if (is_candidate(unit, now_usec))
@@ -356,6 +358,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         start_trims(manager, n_due, now_usec);
         work_peers(manager, now_usec);
         self_tick(manager->self, now_usec);
+        store_tick(manager, now_usec);
         tell_agents(manager);
         rearm(manager);
         return 0;

@@ -175,7 +175,6 @@ static void finish(struct trim_round *round) {
                 history_trimmed(&unit->history, outcome_gain(outcome), outcome->ended_usec);
                 tell_journal(round);
                 store_save_unit(unit);
-                store_save_costs(manager);
         }
         round->peer = NULL;
         tell_handler(round, TRIM_DONE);

@@ -77,7 +77,8 @@ struct unit {
         uint64_t created_usec;
         uint64_t mark; /* of the last discovery that saw it */
         bool configured;
-        bool state_dirty;
+        bool state_settled; /* what an earlier daemon saved has been taken up, or never will be */
+        uint64_t saved_usec;
 };
 
 /* All a new unit needs to be told apart. PATH NULL: a pseudo-unit. */
@@ -96,6 +97,9 @@ int unit_get(struct manager *manager, const struct unit_identity *identity, stru
 
 /* Ends a running round, lets go of the processes and their peers, frees. Returns NULL. */
 struct unit *unit_free(struct unit *unit);
+
+/* The same, and what was saved of it too: it is gone from the host. */
+void unit_end(struct unit *unit);
 
 /* By the name an operator types, or a cgroup path; NULL: none. With user units of one name, the first. */
 struct unit *unit_find(const struct manager *manager, const char *name_or_path);

@@ -35,8 +35,12 @@ int fake_connect(const char *path) {
 
         strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
         while (connect(fd, (struct sockaddr *) &address, sizeof(address)) < 0)
-                if (errno != EAGAIN && errno != EINTR)
-                        return -errno;
+                if (errno != EAGAIN && errno != EINTR) {
+                        int error = errno;
+
+                        close(fd);
+                        return -error;
+                }
         return fd;
 }
 
@@ -135,6 +139,9 @@ static void run_child(const char *socket, enum fake_behaviour behaviour, size_t 
         struct child child = { .behaviour = behaviour, .bytes = mib * MIB };
 
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        /* The daemon's sockets came along through fork(): one more holder, and nobody would see a hang-up. */
+        dup2(ready_fd, STDIN_FILENO);
+        close_range(STDERR_FILENO + 1, ~0U, 0);
         if (mib > 0) {
                 child.memory =
                                 mmap(NULL, child.bytes, PROT_READ | PROT_WRITE,
@@ -144,11 +151,16 @@ static void run_child(const char *socket, enum fake_behaviour behaviour, size_t 
         child.fd = fake_connect(socket);
         if (child.fd < 0 || fake_hello(child.fd) < 0)
                 _exit(1);
-        (void) !write(ready_fd, "", 1);
-        if (behaviour != FAKE_DEAF)
+        (void) !write(STDIN_FILENO, "", 1);
+        if (behaviour == FAKE_DEAF)
+                for (;;)
+                        pause();
+        for (;;) {
                 serve(&child);
-        for (;;)
-                pause();
+                close(child.fd);
+                while ((child.fd = fake_connect(socket)) < 0 || fake_hello(child.fd) < 0)
+                        usleep(20000);
+        }
 }
 
 struct fake_agent fake_start(const char *socket, enum fake_behaviour behaviour, size_t mib) {

@@ -25,7 +25,8 @@ struct fake_agent {
         pid_t pid;
 };
 
-/* Forks; the child holds MIB of touched memory, connects to SOCKET and says hello. Returns when it has. */
+/* Forks; the child holds MIB of touched memory, connects to SOCKET and says hello, again and again when
+ * the daemon hangs up. Returns when it has. */
 struct fake_agent fake_start(const char *socket, enum fake_behaviour behaviour, size_t mib);
 void fake_stop(struct fake_agent *agent);
 

@@ -18,6 +18,7 @@
 #include "child.h"
 #include "host/allocator.h"
 #include "host/elf_file.h"
+#include "skip.h"
 
 #define BIT(allocator) (UINT32_C(1) << MG_ALLOCATOR_##allocator)
 
@@ -59,10 +60,8 @@ static void test_musl(void **state) {
         MG_CLEANUP(elf_freep) struct mg_elf *elf = NULL;
         struct mg_elf_facts facts;
 
-        if (elf_open(child_path("sleeper-musl"), &elf) == -ENOENT) {
-                print_message("no musl-gcc (package musl-tools) on this machine\n");
-                skip();
-        }
+        if (elf_open(child_path("sleeper-musl"), &elf) == -ENOENT)
+                skip_because("no musl-gcc on this machine: install the package musl-tools");
         assert_non_null(elf);
         assert_int_equal(elf_facts(elf, &facts), 0);
         assert_int_equal(facts.libc, MG_LIBC_MUSL);

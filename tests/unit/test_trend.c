@@ -108,7 +108,7 @@ static void test_the_last_floors_alone(void **state) {
         assert_int_equal(slope.bytes_per_hour, 60 * MG_MIB);
         assert_int_equal(slope.standard_error, 0);
         assert_int_equal(slope.first_third_floor_bytes, 330000 * MG_KIB);
-        assert_int_equal(slope.first_third_peak_bytes, (330000 + 9 * 1024) * MG_KIB);
+        assert_int_equal(slope.earlier_peak_bytes, (330000 + 19 * 1024) * MG_KIB);
         assert_int_equal(slope.last_third_floor_bytes, (330000 + 20 * 1024) * MG_KIB);
         assert_int_equal(slope.last_third_peak_bytes, (330000 + 29 * 1024) * MG_KIB);
         assert_int_equal(trend_slope(&trend, 0, &slope), 0);

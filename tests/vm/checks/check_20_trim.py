@@ -2,8 +2,8 @@
 """The main road: a real unit retains, memguard sees it in the cgroup, asks, and the memory is back."""
 import json
 
-from harness import (DAEMON, MIB, WORKLOADS, anon, check, expect, expect_equal, journal, known_status, main_pid,
-                     memory_stat, run, service, show, status, systemctl, trims_of, wait_until)
+from harness import (DAEMON, MIB, WORKLOADS, anon, check, enrolled_service, expect, expect_equal, journal, known_status,
+                     main_pid, memory_stat, run, service, show, status, systemctl, trims_of, wait_until)
 
 C1 = f'{WORKLOADS}/c1-arenas'
 SECTION = 'Mode=trim\nTrimAbove=64M\nMinGain=16M\nMaxPause=10s\nCooldownSec=1s'
@@ -11,7 +11,7 @@ SECTION = 'Mode=trim\nTrimAbove=64M\nMinGain=16M\nMaxPause=10s\nCooldownSec=1s'
 
 @check('trim: C1, 512 MiB in eight arenas come back, once, and the cgroup shows it')
 def c1():
-    with service('c1.service', C1, SECTION) as unit:
+    with enrolled_service('c1.service', C1, SECTION) as unit:
         before = wait_until(lambda: (a := anon(unit)) > 500 * MIB and a, 'the burst is there')
         pid = main_pid(unit)
         after = wait_until(lambda: (a := anon(unit)) < 20 * MIB and a, 'the memory is back', 180)

@@ -12,7 +12,7 @@ from harness import (DAEMON, MIB, WORKLOADS, anon, check, ensure_daemon, expect,
 
 SOCKET = 'memguard.socket'
 SMALL = f'{WORKLOADS}/c1-arenas --threads=2 --blocks=64'
-AGENTS = 6
+AGENTS = 4
 
 
 @contextlib.contextmanager
@@ -124,8 +124,8 @@ def restarted_in_request():
 
 @check('lifecycle: a unit that restarts five times a second disturbs nobody')
 def restless():
-    flapping = 'Restart=always\nRestartSec=100ms\nStartLimitIntervalSec=0\n'
-    with service('restless.service', '/bin/sleep 0.1', more=flapping), connected(2) as units:
+    flapping = ('Restart=always', 'RestartSec=100ms', 'StartLimitIntervalSec=0')
+    with service('restless.service', '/bin/sleep 0.1', properties=flapping), connected(2) as units:
         time.sleep(15)
         wait_until(lambda: all_connected(units), 'the others are known as before')
         expect_equal(show(DAEMON, 'NRestarts'), '0', 'restarts of the daemon')

@@ -60,11 +60,10 @@ def run_checks(patterns, out):
 def diagnose():
     """What a person would look at first."""
     text = ''
-    for command in (['journalctl', '-b', '-n', '60', '--no-pager', '-o', 'short-monotonic'],
-                    ['systemctl', '--no-pager', 'status', 'memguard.service', 'memguard.socket'],
-                    ['memguardctl', '--no-pager', 'status']):
-        result = run(*command, ok=None)
-        text += f'\n$ {" ".join(command)}\n{result.stdout}{result.stderr}'
+    for command in ('journalctl -b -n 60 --no-pager -o short-monotonic', 'systemctl --no-pager status memguard.service memguard.socket',
+                    'memguardctl --no-pager status'):
+        result = run(*command.split(), ok=None)
+        text += f'\n$ {command}\n{result.stdout}{result.stderr}'
     return text
 
 
@@ -173,31 +172,66 @@ def preload_library():
     return found[0]
 
 
+def preload_variables():
+    return [f'LD_PRELOAD={preload_library()}', 'MEMGUARD_DELAY=100ms']
+
+
+def configure(unit, section):
+    """Adds the unit's part of the configuration, or takes it away (None)."""
+    path = f'{CONFIG}/50-{unit}.conf'
+    if section is None:
+        remove(path)
+    else:
+        write(path, f'[{unit}]\n{section}\n')
+    run('memguardctl', 'reload', ok=None if section is None else True)
+
+
 @contextlib.contextmanager
-def service(name, command, section='', preload=True, more='', start=True):
-    """A unit that runs COMMAND, with the agent by a drop-in and SECTION as its part of the configuration."""
-    unit = f'/run/systemd/system/{name}'
-    write(unit, f'[Unit]\nDescription={name} of the checks\n[Service]\nExecStart={command}\nTimeoutStopSec=20s\n{more}')
-    if preload:
-        write(f'{unit}.d/memguard.conf', f'[Service]\nEnvironment=LD_PRELOAD={preload_library()}\n'
-              'Environment=MEMGUARD_DELAY=100ms\n')
-    if section:
-        write(f'{CONFIG}/50-{name}.conf', f'[{name}]\n{section}\n')
-        systemctl('reload', DAEMON)
-    systemctl('daemon-reload')
+def ended(unit, section):
+    """Whatever happens: afterwards there is no such unit and no section for it."""
     try:
-        if start:
-            systemctl('start', name)
-        yield name
+        yield unit
+    except Exception as error:
+        for verb in ('status', 'explain'):
+            result = run('memguardctl', '--no-pager', verb, unit, ok=None)
+            error.add_note(f'$ memguardctl {verb} {unit}\n{result.stdout}{result.stderr}')
+        raise
     finally:
-        systemctl('kill', '-s', 'KILL', name, ok=None)
-        systemctl('stop', name, ok=None)
-        systemctl('reset-failed', name, ok=None)
-        remove(unit)
-        remove(f'{unit}.d/memguard.conf')
-        remove(f'{CONFIG}/50-{name}.conf')
-        systemctl('daemon-reload')
-        systemctl('reload', DAEMON, ok=None)
+        systemctl('kill', '-s', 'KILL', unit, ok=None)
+        systemctl('stop', unit, ok=None)
+        systemctl('reset-failed', unit, ok=None)
+        if section:
+            configure(unit, None)
+
+
+@contextlib.contextmanager
+def service(unit, command, section='', preload=True, properties=()):
+    """A transient unit (no daemon-reload, which takes seconds here) that runs COMMAND with the agent."""
+    if section:
+        configure(unit, section)
+    variables = [f'Environment={v}' for v in preload_variables()] if preload else []
+    with ended(unit, section):
+        run('systemd-run', '--quiet', f'--unit={unit}', '--service-type=exec', '--property=TimeoutStopSec=20s',
+            *(f'--property={p}' for p in (*variables, *properties)), *command.split())
+        yield unit
+
+
+@contextlib.contextmanager
+def enrolled_service(unit, command, section):
+    """The same as an operator has it: a unit file, a drop-in that sets LD_PRELOAD, a section."""
+    path = f'/run/systemd/system/{unit}'
+    variables = ''.join(f'Environment={v}\n' for v in preload_variables())
+    write(path, f'[Unit]\nDescription=Enrolled\n[Service]\nExecStart={command}\n')
+    write(f'{path}.d/memguard.conf', f'[Service]\n{variables}')
+    systemctl('daemon-reload')
+    configure(unit, section)
+    try:
+        with ended(unit, section):
+            systemctl('start', unit)
+            yield unit
+    finally:
+        remove(path)
+        remove(f'{path}.d/memguard.conf')
 
 
 def main_pid(unit):
