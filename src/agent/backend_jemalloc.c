@@ -325,9 +325,10 @@ static void trim(
                 }
                 struct mib purge = jemalloc->purge;
                 purge.words[1] = arena;
-                uint64_t started = process_now_usec();
+                struct mg_stopwatch watch;
+                stopwatch_start(&watch);
                 jemalloc->calls.by_mib(purge.words, purge.length, NULL, NULL, NULL, 0);
-                uint64_t pause = process_now_usec() - started;
+                uint64_t pause = stopwatch_pause_usec(&watch);
                 ret_outcome->pause_usec = MG_MAX(ret_outcome->pause_usec, pause);
                 trim_let_others_run(pause);
         }
