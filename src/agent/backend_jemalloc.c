@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "agent/backend.h"
+#include "agent/executable.h"
 #include "agent/heaps.h"
 #include "agent/jemalloc.h"
 #include "agent/process.h"
@@ -69,6 +70,8 @@ struct instance {
 
 static struct instance instances[MAX_INSTANCES];
 static size_t n_instances;
+static bool asked_by_environment; /* MALLOC_CONF is set, and no prefixed form of it */
+static bool has_unprefixed;       /* an instance that does read it */
 
 static int get(const struct instance *jemalloc, const char *name, void *value, size_t size) {
         size_t got = size;
@@ -179,15 +182,15 @@ void jemalloc_after_fork(void) {
                 instances[i].was_forked = true;
 }
 
-/* A build with a prefix reads MALLOC_CONF under that prefix only, and says nothing about the other. */
-static const char *find_ignored_options(const char *prefix) {
-        if (!*prefix || !getenv("MALLOC_CONF"))
+/* A build with a prefix reads its options under that prefix only, and says nothing about the others. */
+static const char *find_ignored_options(const char *prefix, bool has_symbol) {
+        if (!*prefix || has_unprefixed)
                 return NULL;
-        if (mg_streq(prefix, "_rjem_") && !getenv("_RJEM_MALLOC_CONF"))
-                return "MALLOC_CONF is not in effect: this build reads _RJEM_MALLOC_CONF";
-        if (mg_streq(prefix, "je_") && !getenv("JE_MALLOC_CONF"))
-                return "MALLOC_CONF is not in effect: this build reads JE_MALLOC_CONF";
-        return "MALLOC_CONF may not be in effect: this build has a prefix";
+        if (has_symbol)
+                return "malloc_conf is not in effect: this build reads it with its prefix";
+        if (asked_by_environment)
+                return "MALLOC_CONF is not in effect: this build reads it with its prefix";
+        return NULL;
 }
 
 static bool is_known(const struct mg_jemalloc_calls *calls) {
@@ -197,9 +200,10 @@ static bool is_known(const struct mg_jemalloc_calls *calls) {
         return false;
 }
 
-bool jemalloc_add(
+static bool add_instance(
                 const struct mg_jemalloc_calls *calls,
                 const char *prefix,
+                bool has_symbol,
                 struct mg_heap *ret_heap) {
         if (!calls->ctl || !calls->name_to_mib || !calls->by_mib || is_known(calls) ||
             n_instances == MAX_INSTANCES || strlen(prefix) >= MAX_PREFIX)
@@ -207,11 +211,10 @@ bool jemalloc_add(
         struct instance *jemalloc = &instances[n_instances];
         *jemalloc = (struct instance){ .calls = *calls };
         memcpy(jemalloc->prefix, prefix, strlen(prefix));
-        jemalloc->notice = find_ignored_options(jemalloc->prefix);
+        has_unprefixed |= !*prefix;
+        jemalloc->notice = find_ignored_options(jemalloc->prefix, has_symbol);
         *ret_heap = (struct mg_heap){ .backend = &backend_jemalloc,
-                                      .instance = (unsigned) n_instances,
-                                      .serves_malloc = heaps_serves_malloc(
-                                                      (const void *) calls->ctl) };
+                                      .instance = (unsigned) n_instances };
         n_instances++;
         return true;
 }
@@ -221,8 +224,34 @@ static size_t probe(struct mg_heap *heaps, size_t room) {
         const struct mg_jemalloc_calls found[] = { CALLS_OF(), CALLS_OF(je_), CALLS_OF(_rjem_) };
         size_t n = 0;
 
-        for (size_t i = 0; i < MG_ELEMENTS(found) && n < room; i++)
-                n += jemalloc_add(&found[i], prefixes[i], &heaps[n]);
+        asked_by_environment = getenv("MALLOC_CONF") && !getenv("JE_MALLOC_CONF") &&
+                               !getenv("_RJEM_MALLOC_CONF");
+        for (size_t i = 0; i < MG_ELEMENTS(found) && n < room; i++) {
+                if (!add_instance(&found[i], prefixes[i], false, &heaps[n]))
+                        continue;
+                heaps[n].serves_malloc = heaps_serves_malloc((const void *) found[i].ctl);
+                n++;
+        }
+        return n;
+}
+
+/* What is linked statically and exported to nobody. */
+static size_t probe_file(const struct mg_symbols *symbols, struct mg_heap *heaps, size_t room) {
+        uintptr_t base = symbols->is_relocatable ? executable_load_base() : 0;
+        size_t n = 0;
+
+        for (size_t i = 0; i < symbols->n_sets && n < room; i++) {
+                const struct mg_symbol_set *set = &symbols->set[i];
+                const struct mg_jemalloc_calls calls = {
+                        (mg_mallctl_fn) (base + set->mallctl),
+                        (mg_mallctlnametomib_fn) (base + set->mallctlnametomib),
+                        (mg_mallctlbymib_fn) (base + set->mallctlbymib),
+                };
+                if (!add_instance(&calls, set->prefix, symbols->has_malloc_conf, &heaps[n]))
+                        continue;
+                heaps[n].serves_malloc = !*set->prefix && heaps_malloc_is_in_executable();
+                n++;
+        }
         return n;
 }
 
@@ -298,8 +327,9 @@ static void trim(
                 purge.words[1] = arena;
                 uint64_t started = process_now_usec();
                 jemalloc->calls.by_mib(purge.words, purge.length, NULL, NULL, NULL, 0);
-                ret_outcome->pause_usec =
-                                MG_MAX(ret_outcome->pause_usec, process_now_usec() - started);
+                uint64_t pause = process_now_usec() - started;
+                ret_outcome->pause_usec = MG_MAX(ret_outcome->pause_usec, pause);
+                trim_let_others_run(pause);
         }
 }
 
@@ -337,6 +367,7 @@ static void tune(
 const struct mg_backend backend_jemalloc = {
         .name = "jemalloc",
         .probe = probe,
+        .probe_file = probe_file,
         .describe = describe,
         .stats = stats,
         .trim = trim,

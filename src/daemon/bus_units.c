@@ -92,7 +92,10 @@ void bus_unit(struct dict *dict, struct unit *unit) {
         dict_bool(dict, "paused", unit->paused || unit->manager->paused);
         dict_bool(dict, "breaker", unit->policy.breaker_open);
         if (unit->sampled) {
-                dict_u64(dict, "anon_bytes", unit->memory.anon_bytes);
+                /* Of the moment of the decision where there is one, or the parts would not add up. */
+                dict_u64(dict, "anon_bytes",
+                         unit->decided ? unit->decision.account.anon_bytes
+                                       : unit->memory.anon_bytes);
                 dict_u64(dict, "swap_bytes", unit->memory.swap_bytes);
                 dict_u64(dict, "shmem_bytes", unit->memory.shmem_bytes);
                 dict_u64(dict, "file_bytes", unit->memory.file_bytes);
