@@ -9,7 +9,8 @@ uint64_t duty_interval_usec(uint64_t cost_usec) {
 }
 
 uint64_t duty_predict_usec(uint64_t cost_usec, uint64_t then_bytes, uint64_t now_bytes) {
-        if (then_bytes == 0 || now_bytes <= then_bytes)
+        if (then_bytes == 0 || now_bytes <= MG_MAX(then_bytes, MG_DUTY_SMALL_BYTES))
                 return cost_usec;
+        then_bytes = MG_MAX(then_bytes, MG_DUTY_SMALL_BYTES);
         return mg_scale(cost_usec, now_bytes, then_bytes);
 }
