@@ -83,9 +83,14 @@ struct mg_backend {
 
 extern const struct mg_backend backend_glibc;
 extern const struct mg_backend backend_jemalloc;
+extern const struct mg_backend backend_mimalloc;
+extern const struct mg_backend backend_tcmalloc;
 
 /* Between slices: the deadline has come, the goal is reached, or the program wants the agent to end. */
 bool trim_is_over(const struct mg_trim_request *request);
+
+/* Between slices: after one of PAUSE_USEC, time for those that waited for the lock. */
+void trim_let_others_run(uint64_t pause_usec);
 
 /* Set from the program's threads when the agent must end soon; slices stop at it. */
 extern atomic_bool trim_must_stop;

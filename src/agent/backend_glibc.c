@@ -75,10 +75,18 @@ static size_t probe(struct mg_heap *heaps, size_t room) {
         return 1;
 }
 
+/* Beside another allocator that serves the program, glibc's own heap has often never been used. */
+static bool is_unused(const struct mg_heap *heap) {
+        if (heap->serves_malloc || !mallinfo2)
+                return false;
+        struct mallinfo2 info = mallinfo2();
+        return info.arena + info.hblkhd == 0;
+}
+
 static void describe(const struct mg_heap *heap, struct mg_heap_message *message) {
         message->text[MG_HEAP_VERSION] = version;
         message->text[MG_HEAP_OPTIONS] = options;
-        message->text[MG_HEAP_CAN] = abilities;
+        message->text[MG_HEAP_CAN] = is_unused(heap) ? span_of("stats") : abilities;
         message->text[MG_HEAP_NOTICE] = notice;
 }
 

@@ -327,8 +327,9 @@ static void trim(
                 purge.words[1] = arena;
                 uint64_t started = process_now_usec();
                 jemalloc->calls.by_mib(purge.words, purge.length, NULL, NULL, NULL, 0);
-                ret_outcome->pause_usec =
-                                MG_MAX(ret_outcome->pause_usec, process_now_usec() - started);
+                uint64_t pause = process_now_usec() - started;
+                ret_outcome->pause_usec = MG_MAX(ret_outcome->pause_usec, pause);
+                trim_let_others_run(pause);
         }
 }
 

@@ -23,10 +23,13 @@ bool heaps_makes_handles(void);
 bool heaps_serves_malloc(const void *symbol);
 bool heaps_malloc_is_in_executable(void);
 
-/* The texts of each heap, and what it is called: for hello, and for tune-reply. */
+/* Asks each heap for its texts: for hello, and for tune-reply. */
 void heaps_describe(struct mg_message *message);
 
-/* Whether any heap's CAN= has WORD. */
+/* What each heap is called, so that numbers can be matched to it; as last described. */
+void heaps_name(struct mg_message *message);
+
+/* Whether any heap's CAN= has WORD; as last described. */
 bool heaps_can(const char *word);
 
 /* The numbers of each heap that has some. Returns how many had. */

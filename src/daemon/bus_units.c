@@ -2,10 +2,12 @@
 /* Units and what was decided about them, as dictionaries. Layer: daemon. */
 #include "daemon/bus_units.h"
 
+#include "core/account.h"
 #include "core/verdict.h"
 #include "daemon/bus_heaps.h"
 #include "daemon/peer.h"
 #include "daemon/process.h"
+#include "daemon/tick.h"
 
 const char *outcome_result(const struct mg_outcome *outcome) {
         if (outcome->n_answered == 0)
@@ -27,7 +29,10 @@ static void put_outcome(struct dict *dict, const struct mg_outcome *outcome) {
 
 /* ---- ListUnits ---- */
 
-/* Memory that is only known once an agent has reported is left out before. */
+/*
+ * Memory that is only known once an agent has reported is left out before. The account is made anew from the last
+ * readings: a round measures the unit between two decisions, and the decision's account is then of an older anon.
+ */
 static void put_account(struct dict *dict, const struct mg_account *account) {
         if (!account->known)
                 return;
@@ -38,12 +43,23 @@ static void put_account(struct dict *dict, const struct mg_account *account) {
         dict_u64(dict, "other_bytes", account->other_bytes);
 }
 
-static void put_decision(struct dict *dict, const struct unit *unit) {
+static void put_current_account(struct dict *dict, struct unit *unit) {
+        struct mg_unit_sample sample;
+        struct mg_account account;
+
+        tick_fill_sample(unit, &sample);
+        account_unit(&sample,
+                     policy_stuck(&unit->policy, &unit->config, manager_now(unit->manager)),
+                     &account);
+        put_account(dict, &account);
+}
+
+static void put_decision(struct dict *dict, struct unit *unit) {
         const struct mg_decision *decision = &unit->decision;
         const struct mg_policy_state *policy = &unit->policy;
 
         if (unit->decided) {
-                put_account(dict, &decision->account);
+                put_current_account(dict, unit);
                 if (decision->account.known)
                         dict_u64(dict, "trim_above_bytes", decision->trim_above_bytes);
                 dict_string(dict, "reason", reason_to_string(decision->reason));
@@ -66,7 +82,7 @@ static void put_last_trim(struct dict *dict, const struct unit *unit) {
         dict_nested_end(dict);
 }
 
-void bus_unit(struct dict *dict, const struct unit *unit) {
+void bus_unit(struct dict *dict, struct unit *unit) {
         dict_begin(dict);
         dict_string(dict, "unit", unit->name);
         dict_string(dict, "source", source_to_string(unit->source));
@@ -76,7 +92,10 @@ void bus_unit(struct dict *dict, const struct unit *unit) {
         dict_bool(dict, "paused", unit->paused || unit->manager->paused);
         dict_bool(dict, "breaker", unit->policy.breaker_open);
         if (unit->sampled) {
-                dict_u64(dict, "anon_bytes", unit->memory.anon_bytes);
+                /* Of the moment of the decision where there is one, or the parts would not add up. */
+                dict_u64(dict, "anon_bytes",
+                         unit->decided ? unit->decision.account.anon_bytes
+                                       : unit->memory.anon_bytes);
                 dict_u64(dict, "swap_bytes", unit->memory.swap_bytes);
                 dict_u64(dict, "shmem_bytes", unit->memory.shmem_bytes);
                 dict_u64(dict, "file_bytes", unit->memory.file_bytes);

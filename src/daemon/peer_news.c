@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/duty.h"
 #include "base/macros.h"
 #include "base/text.h"
 #include "daemon/identity.h"
@@ -89,7 +90,7 @@ static void take_heap(struct peer_heap *heap, const struct mg_heap_message *mess
 }
 
 void peer_take_heaps(struct peer *peer, const struct mg_message *message) {
-        uint64_t n = MG_MIN(message->number[MG_NUMBER_HEAPS], (uint64_t) MG_HEAPS_MAX);
+        size_t n = proto_heap_count(message);
 
         for (size_t i = 0; i < n; i++)
                 take_heap(&peer->heaps[i], &message->heap[i]);
@@ -203,6 +204,20 @@ static void take_hello(struct peer *peer, const struct mg_message *message) {
         peer->tune_pending = true;
 }
 
+/* An agent that looked just now, while the heap is young, says what it saw, and need not be asked the same again. */
+static void take_first_stats(struct peer *peer, const struct mg_message *message) {
+        uint64_t cost_usec = message->number[MG_NUMBER_STATS_COST_USEC];
+
+        peer->stats_due_usec = first_stats_usec(peer);
+        if (cost_usec == MG_UNKNOWN || peer->n_heaps == 0 ||
+            message->heap[0].number[MG_HEAP_LIVE_BYTES] == MG_UNKNOWN)
+                return;
+        peer_take_stats(peer, message);
+        peer->stats_due_usec = MG_MAX(
+                        peer->stats_due_usec,
+                        mg_add_cap(manager_now(peer->manager), duty_interval_usec(cost_usec)));
+}
+
 /* "jemalloc 5.3.0 (narenas:8 background_thread:false), glibc 2.36" */
 static void tell_allocators(const struct peer *peer) {
         char buffer[1024];
@@ -257,7 +272,7 @@ static int handle_hello(struct peer *peer, const struct mg_message *message) {
         }
         take_hello(peer, message);
         peer->state = PEER_READY;
-        peer->stats_due_usec = first_stats_usec(peer);
+        take_first_stats(peer, message);
         (void) sd_event_source_set_enabled(peer->deadline_source, SD_EVENT_OFF);
         peer->manager->hellos++;
         peer->manager->agents_connected++;

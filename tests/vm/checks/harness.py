@@ -60,11 +60,10 @@ def run_checks(patterns, out):
 def diagnose():
     """What a person would look at first."""
     text = ''
-    for command in (['journalctl', '-b', '-n', '60', '--no-pager', '-o', 'short-monotonic'],
-                    ['systemctl', '--no-pager', 'status', 'memguard.service', 'memguard.socket'],
-                    ['memguardctl', '--no-pager', 'status']):
-        result = run(*command, ok=None)
-        text += f'\n$ {" ".join(command)}\n{result.stdout}{result.stderr}'
+    for command in ('journalctl -b -n 60 --no-pager -o short-monotonic', 'systemctl --no-pager status memguard.service memguard.socket',
+                    'memguardctl --no-pager status'):
+        result = run(*command.split(), ok=None)
+        text += f'\n$ {command}\n{result.stdout}{result.stderr}'
     return text
 
 
@@ -192,6 +191,11 @@ def ended(unit, section):
     """Whatever happens: afterwards there is no such unit and no section for it."""
     try:
         yield unit
+    except Exception as error:
+        for verb in ('status', 'explain'):
+            result = run('memguardctl', '--no-pager', verb, unit, ok=None)
+            error.add_note(f'$ memguardctl {verb} {unit}\n{result.stdout}{result.stderr}')
+        raise
     finally:
         systemctl('kill', '-s', 'KILL', unit, ok=None)
         systemctl('stop', unit, ok=None)
