@@ -46,6 +46,24 @@ static char in_hand;
 static struct slot slots[MAX_ARENAS];
 static const char *refusal = "arena tops: not started";
 
+extern size_t malloc_usable_size(void *block) __attribute__((weak));
+
+/* glibc adds a word and rounds up to two: 24, 40, 56, ... None of the other allocators gives all of these. */
+bool handles_recognise_malloc(void) {
+        static const size_t sizes[] = { 1, 25, 30, 41, 1000, 1001, 5000 };
+        bool same = malloc_usable_size != NULL;
+
+        for (size_t i = 0; same && i < MG_ELEMENTS(sizes); i++) {
+                void *block = malloc(sizes[i]);
+                size_t chunk = (sizes[i] + sizeof(size_t) + 15) & ~(size_t) 15;
+                if (block)
+                        same = malloc_usable_size(block) ==
+                               MG_MAX(chunk, (size_t) 32) - sizeof(size_t);
+                free(block);
+        }
+        return same;
+}
+
 void handles_enable(bool served, const struct mg_malloc_settings *settings) {
         struct rlimit limit;
 

@@ -17,6 +17,12 @@
 #include "agent/backend.h"
 #include "agent/settings.h"
 
+/*
+ * Whether malloc() behaves as glibc's does: whatever answers to the name may have been replaced in place (valgrind does
+ * that), and then there is nothing before a block that could be read. On a thread of the program.
+ */
+bool handles_recognise_malloc(void);
+
 /* Once, on a thread of the program. SERVED: the program's malloc() is glibc's own. */
 void handles_enable(bool served, const struct mg_malloc_settings *settings);
 

@@ -55,7 +55,8 @@ static size_t probe(struct mg_heap *heaps, size_t room) {
 
         if (!gnu_get_libc_version || room == 0)
                 return 0;
-        bool served = heaps_serves_malloc((const void *) gnu_get_libc_version);
+        bool served = heaps_serves_malloc((const void *) gnu_get_libc_version) &&
+                      handles_recognise_malloc();
         malloc_settings_read(&settings);
         read_options();
         if (heaps_makes_handles())
