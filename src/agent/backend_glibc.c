@@ -109,9 +109,9 @@ static int stats(const struct mg_heap *heap, struct mg_heap_message *message) {
 
 /* mlockall() says that page faults are worse than memory: its tops are no waste. */
 static bool is_memory_locked(uint64_t rss_anon_bytes) {
-        static char status[MG_PROCESS_FILE_BYTES];
+        char *status = process_text[0];
 
-        if (process_file_read(MG_PROCESS_MAIN_STATUS, status, sizeof(status)) < 0)
+        if (process_file_read(MG_PROCESS_MAIN_STATUS, status, MG_PROCESS_FILE_BYTES) < 0)
                 return true;
         return rss_anon_bytes != MG_UNKNOWN && rights_locked_bytes(status) > rss_anon_bytes / 2;
 }

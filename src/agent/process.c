@@ -18,6 +18,8 @@
 /* Descriptors 0 to 2 stay empty: a message that the C library writes to 2 must not reach the socket. */
 #define LOWEST_OWN_FD 3
 
+char process_text[2][MG_PROCESS_FILE_BYTES];
+
 static struct {
         bool keep_open;
         int fd[_MG_PROCESS_FILE_MAX];

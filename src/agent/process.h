@@ -14,15 +14,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* A status file has 1.6 KiB and the supplementary groups: room for about 2,000 of those. Untouched pages cost nothing. */
+#define MG_PROCESS_FILE_BYTES 16384
+
+/* Two of them to compare; for the agent's one thread, whose stack is too small, and before there is one. */
+extern char process_text[2][MG_PROCESS_FILE_BYTES];
+
 enum mg_process_file {
         MG_PROCESS_STATM,
         MG_PROCESS_MAIN_STATUS, /* of the program's main thread */
         MG_PROCESS_OWN_STATUS,  /* of the thread that opened it */
         _MG_PROCESS_FILE_MAX,
 };
-
-/* A status file has 1.6 KiB and the supplementary groups: room for about 2,000 of those. Untouched pages cost nothing. */
-#define MG_PROCESS_FILE_BYTES 16384
 
 /*
  * Chooses the way: OWN_TABLE keeps the files open from here on, in the calling thread's table. Returns 0, or a
