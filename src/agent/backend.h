@@ -8,6 +8,8 @@
  *
  * - probe    finds instances of the allocator in this process: once, before any other call. May be called on
  *            a thread of the program. Only looks: an allocator that the program does not use must not come to life.
+ * - probe_file finds more in the symbol table of the executable, where the loader shows nothing; in the agent's
+ *            thread, once. May be NULL.
  * - describe version, effective options, abilities and notice, as texts that live as long as the library.
  * - stats    the numbers, at the moment. A number that the allocator does not know is left MG_UNKNOWN.
  * - trim     gives back what it can, in slices as short as the allocator allows; between two of them it
@@ -24,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/symtab.h"
 #include "proto/proto.h"
 
 struct mg_backend;
@@ -61,6 +64,8 @@ struct mg_backend {
         /* Fills HEAPS, at most ROOM; returns how many. */
         size_t (*probe)(struct mg_heap *heaps, size_t room);
 
+        size_t (*probe_file)(const struct mg_symbols *symbols, struct mg_heap *heaps, size_t room);
+
         /* Sets the texts (CAN at least), and numbers that never change. */
         void (*describe)(const struct mg_heap *heap, struct mg_heap_message *message);
 
@@ -78,9 +83,14 @@ struct mg_backend {
 
 extern const struct mg_backend backend_glibc;
 extern const struct mg_backend backend_jemalloc;
+extern const struct mg_backend backend_mimalloc;
+extern const struct mg_backend backend_tcmalloc;
 
 /* Between slices: the deadline has come, the goal is reached, or the program wants the agent to end. */
 bool trim_is_over(const struct mg_trim_request *request);
+
+/* Between slices: after one of PAUSE_USEC, time for those that waited for the lock. */
+void trim_let_others_run(uint64_t pause_usec);
 
 /* Set from the program's threads when the agent must end soon; slices stop at it. */
 extern atomic_bool trim_must_stop;

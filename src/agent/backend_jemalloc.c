@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "agent/backend.h"
+#include "agent/executable.h"
 #include "agent/heaps.h"
 #include "agent/jemalloc.h"
 #include "agent/process.h"
@@ -69,6 +70,8 @@ struct instance {
 
 static struct instance instances[MAX_INSTANCES];
 static size_t n_instances;
+static bool asked_by_environment; /* MALLOC_CONF is set, and no prefixed form of it */
+static bool has_unprefixed;       /* an instance that does read it */
 
 static int get(const struct instance *jemalloc, const char *name, void *value, size_t size) {
         size_t got = size;
@@ -151,12 +154,22 @@ static int set_background(const struct instance *jemalloc, bool on) {
         return -jemalloc->calls.ctl("background_thread", NULL, NULL, &on, sizeof(on));
 }
 
+/* Whether the parent had background threads: as its agent last saw, else as its options say. */
+static bool had_background(const struct instance *jemalloc) {
+        bool asked = false;
+
+        if (jemalloc->is_ready)
+                return jemalloc->wants_background;
+        get(jemalloc, "opt.background_thread", &asked, sizeof(asked));
+        return asked;
+}
+
 /* First use, in the agent's thread: the program has long run its constructors by then. */
 static void make_ready(struct instance *jemalloc) {
         const char *name = NULL;
         bool has_stats = false;
 
-        if (jemalloc->was_forked && jemalloc->wants_background && !is_background_on(jemalloc))
+        if (jemalloc->was_forked && had_background(jemalloc) && !is_background_on(jemalloc))
                 set_background(jemalloc, true);
         jemalloc->was_forked = false;
         if (jemalloc->is_ready)
@@ -179,15 +192,15 @@ void jemalloc_after_fork(void) {
                 instances[i].was_forked = true;
 }
 
-/* A build with a prefix reads MALLOC_CONF under that prefix only, and says nothing about the other. */
-static const char *find_ignored_options(const char *prefix) {
-        if (!*prefix || !getenv("MALLOC_CONF"))
+/* A build with a prefix reads its options under that prefix only, and says nothing about the others. */
+static const char *find_ignored_options(const char *prefix, bool has_symbol) {
+        if (!*prefix || has_unprefixed)
                 return NULL;
-        if (mg_streq(prefix, "_rjem_") && !getenv("_RJEM_MALLOC_CONF"))
-                return "MALLOC_CONF is not in effect: this build reads _RJEM_MALLOC_CONF";
-        if (mg_streq(prefix, "je_") && !getenv("JE_MALLOC_CONF"))
-                return "MALLOC_CONF is not in effect: this build reads JE_MALLOC_CONF";
-        return "MALLOC_CONF may not be in effect: this build has a prefix";
+        if (has_symbol)
+                return "malloc_conf is not in effect: this build reads it with its prefix";
+        if (asked_by_environment)
+                return "MALLOC_CONF is not in effect: this build reads it with its prefix";
+        return NULL;
 }
 
 static bool is_known(const struct mg_jemalloc_calls *calls) {
@@ -197,9 +210,10 @@ static bool is_known(const struct mg_jemalloc_calls *calls) {
         return false;
 }
 
-bool jemalloc_add(
+static bool add_instance(
                 const struct mg_jemalloc_calls *calls,
                 const char *prefix,
+                bool has_symbol,
                 struct mg_heap *ret_heap) {
         if (!calls->ctl || !calls->name_to_mib || !calls->by_mib || is_known(calls) ||
             n_instances == MAX_INSTANCES || strlen(prefix) >= MAX_PREFIX)
@@ -207,11 +221,10 @@ bool jemalloc_add(
         struct instance *jemalloc = &instances[n_instances];
         *jemalloc = (struct instance){ .calls = *calls };
         memcpy(jemalloc->prefix, prefix, strlen(prefix));
-        jemalloc->notice = find_ignored_options(jemalloc->prefix);
+        has_unprefixed |= !*prefix;
+        jemalloc->notice = find_ignored_options(jemalloc->prefix, has_symbol);
         *ret_heap = (struct mg_heap){ .backend = &backend_jemalloc,
-                                      .instance = (unsigned) n_instances,
-                                      .serves_malloc = heaps_serves_malloc(
-                                                      (const void *) calls->ctl) };
+                                      .instance = (unsigned) n_instances };
         n_instances++;
         return true;
 }
@@ -221,8 +234,34 @@ static size_t probe(struct mg_heap *heaps, size_t room) {
         const struct mg_jemalloc_calls found[] = { CALLS_OF(), CALLS_OF(je_), CALLS_OF(_rjem_) };
         size_t n = 0;
 
-        for (size_t i = 0; i < MG_ELEMENTS(found) && n < room; i++)
-                n += jemalloc_add(&found[i], prefixes[i], &heaps[n]);
+        asked_by_environment = getenv("MALLOC_CONF") && !getenv("JE_MALLOC_CONF") &&
+                               !getenv("_RJEM_MALLOC_CONF");
+        for (size_t i = 0; i < MG_ELEMENTS(found) && n < room; i++) {
+                if (!add_instance(&found[i], prefixes[i], false, &heaps[n]))
+                        continue;
+                heaps[n].serves_malloc = heaps_serves_malloc((const void *) found[i].ctl);
+                n++;
+        }
+        return n;
+}
+
+/* What is linked statically and exported to nobody. */
+static size_t probe_file(const struct mg_symbols *symbols, struct mg_heap *heaps, size_t room) {
+        uintptr_t base = symbols->is_relocatable ? executable_load_base() : 0;
+        size_t n = 0;
+
+        for (size_t i = 0; i < symbols->n_sets && n < room; i++) {
+                const struct mg_symbol_set *set = &symbols->set[i];
+                const struct mg_jemalloc_calls calls = {
+                        (mg_mallctl_fn) (base + set->mallctl),
+                        (mg_mallctlnametomib_fn) (base + set->mallctlnametomib),
+                        (mg_mallctlbymib_fn) (base + set->mallctlbymib),
+                };
+                if (!add_instance(&calls, set->prefix, symbols->has_malloc_conf, &heaps[n]))
+                        continue;
+                heaps[n].serves_malloc = !*set->prefix && heaps_malloc_is_in_executable();
+                n++;
+        }
         return n;
 }
 
@@ -296,10 +335,12 @@ static void trim(
                 }
                 struct mib purge = jemalloc->purge;
                 purge.words[1] = arena;
-                uint64_t started = process_now_usec();
+                struct mg_stopwatch watch;
+                stopwatch_start(&watch);
                 jemalloc->calls.by_mib(purge.words, purge.length, NULL, NULL, NULL, 0);
-                ret_outcome->pause_usec =
-                                MG_MAX(ret_outcome->pause_usec, process_now_usec() - started);
+                uint64_t pause = stopwatch_pause_usec(&watch);
+                ret_outcome->pause_usec = MG_MAX(ret_outcome->pause_usec, pause);
+                trim_let_others_run(pause);
         }
 }
 
@@ -337,6 +378,7 @@ static void tune(
 const struct mg_backend backend_jemalloc = {
         .name = "jemalloc",
         .probe = probe,
+        .probe_file = probe_file,
         .describe = describe,
         .stats = stats,
         .trim = trim,

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/heaps.h"
 #include "agent/hooks.h"
 #include "agent/process.h"
 #include "base/macros.h"
@@ -145,6 +146,7 @@ static int send_message(struct mg_client *client, const struct mg_message *messa
 static int connect_and_greet(struct mg_client *client) {
         struct mg_message hello;
 
+        heaps_probe_file();
         int r = open_socket(client);
         if (r < 0)
                 return r;

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/client.h"
@@ -19,7 +20,8 @@ static struct {
         struct mg_client client;
         int epoll_fd;
         int timer_fd;
-        int wake_fd;
+        _Atomic(int) wake_fd;
+        _Atomic(int) wakers;         /* threads that are about to write to it */
         uint64_t watched_connection; /* that epoll was told of; closing a socket takes it out by itself */
         atomic_bool is_busy;         /* a thread is in loop_dispatch() */
 } loop = { .epoll_fd = -EBADF, .timer_fd = -EBADF, .wake_fd = -EBADF };
@@ -29,10 +31,26 @@ static int watch(int fd) {
         return epoll_ctl(loop.epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
+/* From any thread of the program: the descriptor must not be closed, and its number reused, in between. */
 static void wake(void) {
         const uint64_t one = 1;
-        ssize_t n = write(loop.wake_fd, &one, sizeof(one));
-        (void) n; /* full: it is awake */
+
+        atomic_fetch_add(&loop.wakers, 1);
+        int fd = atomic_load(&loop.wake_fd);
+        if (fd >= 0) {
+                ssize_t n = write(fd, &one, sizeof(one));
+                (void) n; /* full: it is awake */
+        }
+        atomic_fetch_sub(&loop.wakers, 1);
+}
+
+static void close_wake_fd(void) {
+        const struct timespec pause = { .tv_nsec = 50000 };
+        int fd = atomic_exchange(&loop.wake_fd, -EBADF);
+
+        while (atomic_load(&loop.wakers) > 0)
+                nanosleep(&pause, NULL);
+        file_closep(&fd);
 }
 
 static void arm_timer(uint64_t timeout_usec) {
@@ -49,7 +67,7 @@ static void arm_timer(uint64_t timeout_usec) {
 static void close_all(void) {
         file_closep(&loop.epoll_fd);
         file_closep(&loop.timer_fd);
-        file_closep(&loop.wake_fd);
+        close_wake_fd();
 }
 
 static int open_all(void) {
@@ -127,6 +145,7 @@ int loop_close(void) {
 void loop_after_fork(void) {
         if (loop.epoll_fd < 0)
                 return;
+        atomic_store(&loop.wakers, 0);
         client_forget(&loop.client);
         close_all();
         atomic_store(&loop.is_busy, false);

@@ -29,14 +29,5 @@ struct mg_jemalloc_calls {
         mg_mallctlbymib_fn by_mib;
 };
 
-/*
- * Takes in an instance found under PREFIX (copied). Returns true and fills RET_HEAP, or false when it is known
- * already, incomplete, or one too many. Calls none of the functions yet.
- */
-bool jemalloc_add(
-                const struct mg_jemalloc_calls *calls,
-                const char *prefix,
-                struct mg_heap *ret_heap);
-
 /* In the child: background threads are gone, and come back if the program (or a tune) had them on. */
 void jemalloc_after_fork(void);

@@ -34,6 +34,8 @@ static struct {
         _Atomic(int) lock_tid;
         atomic_bool is_wanted; /* somebody has asked for the thread */
         atomic_bool is_given_up;
+        atomic_bool may_have_queues; /* the program runs, and may have anything open */
+        _Atomic(size_t) stack_bytes;
         _Atomic(uint64_t) expects_filter_at_usec; /* 0: not */
         _Atomic(int) restarts;
         pthread_key_t main_key;
@@ -75,12 +77,12 @@ static void watch_main(void) {
 }
 
 static int read_baseline(struct mg_seccomp *ret_seccomp) {
-        static char status[MG_PROCESS_FILE_BYTES];
+        ssize_t length = file_read_at(
+                        AT_FDCWD, "/proc/self/status", process_text[0], sizeof(process_text[0]));
 
-        ssize_t length = file_read_at(AT_FDCWD, "/proc/self/status", status, sizeof(status));
         if (length < 0)
                 return (int) length;
-        *ret_seccomp = rights_seccomp(status);
+        *ret_seccomp = rights_seccomp(process_text[0]);
         return 0;
 }
 
@@ -96,11 +98,12 @@ int keeper_init(const struct mg_settings *settings,
                 return r;
         heaps_probe(makes_handles);
         keeper.settings = *settings;
-        keeper.setup = (struct mg_thread_setup){ .create = create,
-                                                 .settings = &keeper.settings,
-                                                 .mode = mode,
-                                                 .baseline = baseline,
-                                                 .stack_bytes = stack_bytes };
+        keeper.setup = (struct mg_thread_setup){
+                .create = create, .settings = &keeper.settings, .mode = mode, .baseline = baseline
+        };
+        atomic_store(&keeper.stack_bytes, stack_bytes);
+        /* The linked library is first called by a program that runs. */
+        atomic_store(&keeper.may_have_queues, !makes_handles);
         keeper.has_main_key = pthread_key_create(&keeper.main_key, end_with_main) == 0;
         watch_main();
         hooks_set_wake(thread_wake);
@@ -124,10 +127,9 @@ static bool is_unfiltered(void) {
 static int start_locked(void) {
         if (atomic_load(&keeper.is_given_up) || thread_is_running())
                 return 0;
-        int r = thread_start(&keeper.setup);
-        /* From now on the program runs, and may have anything open. */
-        keeper.setup.spare_message_queues = true;
-        return r;
+        keeper.setup.spare_message_queues = atomic_exchange(&keeper.may_have_queues, true);
+        keeper.setup.stack_bytes = atomic_load(&keeper.stack_bytes);
+        return thread_start(&keeper.setup);
 }
 
 int keeper_start(const struct mg_settings *settings) {
@@ -165,7 +167,7 @@ void keeper_follow(void) {
 
         if (keeper.settings.thread_mode == MG_THREAD_FOLLOW && !atomic_load(&keeper.is_wanted) &&
             !atomic_load(&keeper.is_given_up) && keeper_is_ours()) {
-                keeper.setup.spare_message_queues = true;
+                atomic_store(&keeper.may_have_queues, true);
                 if (is_unfiltered())
                         keeper_start(NULL);
                 else
@@ -175,10 +177,9 @@ void keeper_follow(void) {
 }
 
 void keeper_want_callbacks(void) {
-        if (keeper.setup.stack_bytes >= MG_CALLBACK_STACK_BYTES || !keeper_is_ours())
-                return;
-        keeper.setup.stack_bytes = MG_CALLBACK_STACK_BYTES;
-        keeper_release(keeper_hold());
+        if (keeper_is_ours() &&
+            atomic_exchange(&keeper.stack_bytes, MG_CALLBACK_STACK_BYTES) < MG_CALLBACK_STACK_BYTES)
+                keeper_release(keeper_hold());
 }
 
 void keeper_expect_filter(void) {

@@ -50,17 +50,17 @@ bool look_take(struct mg_look *look, uint64_t rss_anon_bytes, struct mg_message 
         return known;
 }
 
-/* What the allocators took from the system is at least what of them is resident, while they are young. */
+/* What the allocators took from the system is at least what of them is resident, while they are young. Unknown when one keeps silent. */
 static uint64_t sum_heaps(const struct mg_message *message) {
         uint64_t sum = 0;
 
         for (size_t i = 0; i < proto_heap_count(message); i++) {
-                uint64_t resident = message->heap[i].number[MG_HEAP_RESIDENT_BYTES];
-                uint64_t bytes = resident != MG_UNKNOWN
-                                                 ? resident
-                                                 : message->heap[i].number[MG_HEAP_SYSTEM_BYTES];
-                if (bytes != MG_UNKNOWN)
-                        sum = mg_add_cap(sum, bytes);
+                uint64_t bytes = message->heap[i].number[MG_HEAP_RESIDENT_BYTES];
+                if (bytes == MG_UNKNOWN)
+                        bytes = message->heap[i].number[MG_HEAP_SYSTEM_BYTES];
+                if (bytes == MG_UNKNOWN)
+                        return MG_UNKNOWN;
+                sum = mg_add_cap(sum, bytes);
         }
         return sum;
 }
@@ -68,6 +68,9 @@ static uint64_t sum_heaps(const struct mg_message *message) {
 void look_take_young(struct mg_look *look, uint64_t rss_anon_bytes, struct mg_message *message) {
         if (look->cost_usec != MG_UNKNOWN || rss_anon_bytes > YOUNG_HEAP_BYTES)
                 return;
-        if (look_take(look, rss_anon_bytes, message))
-                look->base_bytes = mg_sub_floor(rss_anon_bytes, sum_heaps(message));
+        if (!look_take(look, rss_anon_bytes, message))
+                return;
+        uint64_t heaps = sum_heaps(message);
+        if (heaps != MG_UNKNOWN)
+                look->base_bytes = mg_sub_floor(rss_anon_bytes, heaps);
 }

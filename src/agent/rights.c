@@ -80,3 +80,20 @@ enum mg_rights rights_compare(
 uint64_t rights_locked_bytes(const char *status) {
         return mg_scale(find_number(status, "VmLck:"), MG_KIB, 1);
 }
+
+/* The value of a hexadecimal digit, or -1. */
+static int hex_digit(char c) {
+        if (c >= '0' && c <= '9')
+                return c - '0';
+        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool rights_has_own_pending(const char *status, int signal) {
+        struct mg_span value = find_line(status, "SigPnd:");
+        uint64_t mask = 0;
+
+        for (size_t i = 0; i < value.length; i++)
+                if (hex_digit(value.bytes[i]) >= 0)
+                        mask = mask << 4 | (uint64_t) hex_digit(value.bytes[i]);
+        return mask >> (signal - 1) & 1;
+}

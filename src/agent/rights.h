@@ -34,3 +34,6 @@ enum mg_rights rights_compare(
 
 /* Bytes of memory locked (VmLck:); 0 where the line is missing. */
 uint64_t rights_locked_bytes(const char *status);
+
+/* Whether SIGNAL is pending for the thread of this status text alone (SigPnd:), not for the process. */
+bool rights_has_own_pending(const char *status, int signal);

@@ -2,12 +2,17 @@
 /* The agent's answers. Layer: agent; no allocation. */
 #include "agent/serve.h"
 
+#include <time.h>
+
 #include "agent/arena_handles.h"
 #include "agent/heaps.h"
 #include "agent/hooks.h"
 #include "agent/process.h"
 #include "base/macros.h"
 #include "base/text.h"
+
+/* A slice that was shorter has held nobody up. */
+#define REST_USEC 1000
 
 atomic_bool trim_must_stop;
 
@@ -27,6 +32,13 @@ bool trim_is_over(const struct mg_trim_request *request) {
         return request->goal_bytes > 0 && request->before_bytes != MG_UNKNOWN &&
                process_rss_anon(&now_bytes) == 0 &&
                mg_sub_floor(request->before_bytes, now_bytes) >= request->goal_bytes;
+}
+
+void trim_let_others_run(uint64_t pause_usec) {
+        const struct timespec rest = { .tv_nsec = REST_USEC * 1000 };
+
+        if (pause_usec >= REST_USEC)
+                nanosleep(&rest, NULL);
 }
 
 static uint64_t read_rss_anon(void) {
@@ -75,20 +87,6 @@ void serve_hello(struct mg_server *server, struct mg_message *ret_message) {
         ret_message->text[MG_TEXT_CAN] = list_abilities();
 }
 
-/* Names each heap, so that numbers can be matched to them. */
-static void name_heaps(struct mg_message *message) {
-        struct mg_message described;
-
-        proto_init(&described, MG_VERB_HELLO);
-        heaps_describe(&described);
-        message->number[MG_NUMBER_HEAPS] = described.number[MG_NUMBER_HEAPS];
-        for (size_t i = 0; i < proto_heap_count(&described); i++) {
-                message->heap[i].text[MG_HEAP_ALLOCATOR] =
-                                described.heap[i].text[MG_HEAP_ALLOCATOR];
-                message->heap[i].text[MG_HEAP_PREFIX] = described.heap[i].text[MG_HEAP_PREFIX];
-        }
-}
-
 static void serve_stats(
                 struct mg_server *server,
                 const struct mg_message *request,
@@ -112,7 +110,7 @@ static void serve_stats(
                 reply->number[MG_NUMBER_RESULT] = MG_RESULT_REFUSED;
                 reply->text[MG_TEXT_REASON] = span_of(refusal);
         } else {
-                name_heaps(reply);
+                heaps_name(reply);
                 look_take(&server->look, rss_anon, reply);
                 reply->number[MG_NUMBER_RESULT] = MG_RESULT_DONE;
                 hooks_count_caches(
@@ -121,37 +119,31 @@ static void serve_stats(
         }
 }
 
+/* A heap that cannot be trimmed makes all of it unsupported only when it is the one that matters. */
 static void add_outcome(
                 struct mg_message *reply,
-                const struct mg_trim_outcome *outcome,
-                bool *any) {
-        if (outcome->reason && !reply->text[MG_TEXT_REASON].bytes)
+                const struct mg_heap *heap,
+                const struct mg_trim_outcome *outcome) {
+        uint64_t *result = &reply->number[MG_NUMBER_RESULT];
+
+        if (outcome->reason && (!reply->text[MG_TEXT_REASON].bytes || heap->serves_malloc))
                 reply->text[MG_TEXT_REASON] = span_of(outcome->reason);
-        if (outcome->result == MG_RESULT_UNSUPPORTED)
-                return;
-        *any = true;
+        if (*result == MG_UNKNOWN || heap->serves_malloc || *result == MG_RESULT_UNSUPPORTED)
+                *result = outcome->result;
         reply->number[MG_NUMBER_PAUSE_USEC] =
                         MG_MAX(reply->number[MG_NUMBER_PAUSE_USEC], outcome->pause_usec);
-        if (outcome->result != MG_RESULT_DONE)
-                reply->number[MG_NUMBER_RESULT] = outcome->result;
 }
 
 static void trim_heaps(const struct mg_trim_request *request, struct mg_message *reply) {
-        bool any = false;
-
-        reply->number[MG_NUMBER_RESULT] = MG_RESULT_DONE;
         reply->number[MG_NUMBER_PAUSE_USEC] = 0;
         for (size_t i = 0; i < heaps_count(); i++) {
-                struct mg_trim_outcome outcome;
-                if (i > 0 && trim_is_over(request)) {
-                        reply->number[MG_NUMBER_RESULT] = MG_RESULT_PARTIAL;
-                        reply->text[MG_TEXT_REASON] = span_of("deadline or goal reached");
-                        return;
-                }
-                heaps_get(i)->backend->trim(heaps_get(i), request, &outcome);
-                add_outcome(reply, &outcome, &any);
+                struct mg_trim_outcome outcome = { .result = MG_RESULT_PARTIAL,
+                                                   .reason = "deadline or goal reached" };
+                if (i == 0 || !trim_is_over(request))
+                        heaps_get(i)->backend->trim(heaps_get(i), request, &outcome);
+                add_outcome(reply, heaps_get(i), &outcome);
         }
-        if (!any)
+        if (heaps_count() == 0)
                 reply->number[MG_NUMBER_RESULT] = MG_RESULT_UNSUPPORTED;
 }
 

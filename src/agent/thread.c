@@ -29,7 +29,7 @@
 #define LOWEST_OWN_FD      3
 
 /* Without a table of its own there is no descriptor that may be read blindly: the thread looks by itself. */
-#define SHARED_TABLE_POLL_USEC (250 * MG_USEC_PER_MSEC)
+#define SHORT_POLL_USEC (250 * MG_USEC_PER_MSEC)
 
 /* close_range() copies at most so many descriptors of the old table before it closes them (NR_OPEN_DEFAULT). */
 #define COPIED_DESCRIPTORS 64
@@ -54,10 +54,11 @@ static struct {
         _Atomic(int) tid;
         _Atomic(int) end;
         _Atomic(uint64_t) verified_at_usec;
-        atomic_bool stop;
+        _Atomic(uint32_t) stop; /* a futex */
         const struct mg_thread_setup *setup;
         struct mg_client client;
         int signal_fd;
+        bool is_signal_foreign; /* one of the program's own is pending */
         bool own_table;
 } agent = { .signal_fd = -EBADF, .client = { .socket_fd = -EBADF } };
 
@@ -90,7 +91,7 @@ void thread_after_fork(void) {
         peek_forget();
         atomic_store(&agent.phase, PHASE_NONE);
         atomic_store(&agent.tid, 0);
-        atomic_store(&agent.stop, false);
+        atomic_store(&agent.stop, 0);
         atomic_store(&trim_must_stop, false);
 }
 
@@ -139,27 +140,24 @@ static int set_up(void) {
 
 /*
  * A filter has come over this thread too, and the next kind of call could kill the program. What remains is to let the daemon
- * know by closing, and to wait in read(), which every filter allows, to be asked to end.
+ * know by closing, and to wait on a futex, which every program with threads needs itself, to be asked to end.
  */
 static void park(void) {
-        struct signalfd_siginfo info;
-
         if (!agent.own_table)
                 return;
         close(agent.client.socket_fd);
         agent.client.socket_fd = -EBADF;
         while (!atomic_load(&agent.stop))
-                if (read(agent.signal_fd, &info, sizeof(info)) < 0 && errno != EINTR)
-                        break;
+                syscall(SYS_futex, &agent.stop, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
 }
 
 /* Whether to go on. Asked to end, the thread only tells whether another one may follow. */
 static bool check_rights(bool was_asked) {
-        static char main_status[MG_PROCESS_FILE_BYTES], own_status[MG_PROCESS_FILE_BYTES];
+        char *main_status = process_text[0], *own_status = process_text[1];
         enum mg_rights rights = MG_RIGHTS_UNREADABLE;
 
-        if (process_file_read(MG_PROCESS_OWN_STATUS, own_status, sizeof(own_status)) > 0 &&
-            process_file_read(MG_PROCESS_MAIN_STATUS, main_status, sizeof(main_status)) > 0)
+        if (process_file_read(MG_PROCESS_OWN_STATUS, own_status, MG_PROCESS_FILE_BYTES) > 0 &&
+            process_file_read(MG_PROCESS_MAIN_STATUS, main_status, MG_PROCESS_FILE_BYTES) > 0)
                 rights = rights_compare(main_status, own_status, &agent.setup->baseline);
         switch (rights) {
         case MG_RIGHTS_EQUAL:
@@ -186,22 +184,34 @@ static bool check_rights(bool was_asked) {
         return false;
 }
 
+/*
+ * The descriptor also tells of a SIGURG sent to the whole process, and a read would take it from the program, which may be
+ * waiting for it. So it is read only when one is pending for this thread alone; that one the kernel hands out first.
+ */
+static bool take_own_signal(void) {
+        char *status = process_text[1];
+        struct signalfd_siginfo info;
+
+        return process_file_read(MG_PROCESS_OWN_STATUS, status, MG_PROCESS_FILE_BYTES) > 0 &&
+               rights_has_own_pending(status, WAKE_SIGNAL) &&
+               read(agent.signal_fd, &info, sizeof(info)) == sizeof(info);
+}
+
 static void wait_for_work(uint64_t timeout_usec) {
+        /* While one of the program's is pending, the descriptor is ready all the time: then look now and again. */
+        bool watches_signal = !agent.is_signal_foreign;
         struct pollfd polled[2] = { { .fd = agent.client.socket_fd, .events = POLLIN },
-                                    { .fd = agent.signal_fd, .events = POLLIN } };
-        if (!agent.own_table)
-                timeout_usec = MG_MIN(timeout_usec, SHARED_TABLE_POLL_USEC);
+                                    { .fd = watches_signal ? agent.signal_fd : -1,
+                                      .events = POLLIN } };
+        if (!agent.own_table || !watches_signal)
+                timeout_usec = MG_MIN(timeout_usec, SHORT_POLL_USEC);
         struct timespec timeout = { .tv_sec = (time_t) (timeout_usec / MG_USEC_PER_SEC),
                                     .tv_nsec = (long) (timeout_usec % MG_USEC_PER_SEC) * 1000 };
 
-        /* SIGURG does not queue: one read takes all there is, and blocks no longer than that. */
-        if (ppoll(polled, MG_ELEMENTS(polled), timeout_usec == MG_UNKNOWN ? NULL : &timeout, NULL) >
-                            0 &&
-            (polled[1].revents & POLLIN)) {
-                struct signalfd_siginfo info;
-                ssize_t n = read(agent.signal_fd, &info, sizeof(info));
-                (void) n;
-        }
+        int n = ppoll(polled, MG_ELEMENTS(polled), timeout_usec == MG_UNKNOWN ? NULL : &timeout,
+                      NULL);
+        bool is_signal = n > 0 && (polled[1].revents & POLLIN);
+        agent.is_signal_foreign = is_signal && !take_own_signal();
 }
 
 static void serve_until_stopped(void) {
@@ -288,7 +298,7 @@ int thread_start(const struct mg_thread_setup *setup) {
         if (thread_is_running())
                 return 0;
         agent.setup = setup;
-        atomic_store(&agent.stop, false);
+        atomic_store(&agent.stop, 0);
         atomic_store(&trim_must_stop, false);
         atomic_store(&agent.tid, 0);
         atomic_store(&agent.end, MG_THREAD_END_ASKED);
@@ -322,8 +332,9 @@ int thread_stop(uint64_t timeout_usec) {
         const struct timespec pause = { .tv_nsec = STOP_POLL_USEC * 1000 };
         uint64_t deadline = process_now_usec() + timeout_usec;
 
-        atomic_store(&agent.stop, true);
+        atomic_store(&agent.stop, 1);
         atomic_store(&trim_must_stop, true);
+        syscall(SYS_futex, &agent.stop, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
         thread_wake();
         while (!is_gone()) {
                 if (process_now_usec() >= deadline)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Advice as a list of rules, each of which looks at one thing and may add one piece. The effects
- * claimed are those of six loads measured under seven allocators (2026-05, glibc 2.36, jemalloc 5.3.0, mimalloc 2.0.9 and
+ * claimed are those of six loads measured under seven allocators (2026-11, glibc 2.36, jemalloc 5.3.0, mimalloc 2.0.9 and
  * 3.4.3, gperftools 2.10, 2 CPUs), quoted with each rule. Layer: core; pure.
  */
 #include "core/advise.h"

@@ -11,7 +11,7 @@
 #include "daemon/unit.h"
 
 void bus_host(struct dict *dict, const struct manager *manager);
-void bus_unit(struct dict *dict, const struct unit *unit);
+void bus_unit(struct dict *dict, struct unit *unit);
 void bus_processes(struct dict *dict, const struct unit *unit);
 void bus_explanation(struct dict *dict, const struct unit *unit);
 

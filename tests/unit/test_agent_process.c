@@ -91,6 +91,19 @@ static void test_numbers_in_status(void **state) {
         assert_int_equal(rights_locked_bytes(""), 0);
 }
 
+/* A signal for the whole process (ShdPnd:) is the program's, not the agent's. */
+static void test_own_pending(void **state) {
+        assert_true(rights_has_own_pending(
+                        "SigPnd:\t0000000000400000\nShdPnd:\t0000000000000000\n", 23));
+        assert_false(rights_has_own_pending(
+                        "SigPnd:\t0000000000000000\nShdPnd:\t0000000000400000\n", 23));
+        assert_false(rights_has_own_pending("SigPnd:\t0000000000400000\n", 22));
+        assert_true(rights_has_own_pending("SigPnd:\tffffffffffffffff\n", 64));
+        assert_false(rights_has_own_pending("SigPnd:\n", 23));
+        assert_false(rights_has_own_pending("ShdPnd:\t0000000000400000", 23));
+        assert_false(rights_has_own_pending("", 23));
+}
+
 /* The real files, both ways. */
 static void test_own_process(void **state) {
         for (int own_table = 0; own_table < 2; own_table++) {
@@ -112,6 +125,7 @@ int main(void) {
                 cmocka_unit_test(test_statm),
                 cmocka_unit_test(test_rights),
                 cmocka_unit_test(test_numbers_in_status),
+                cmocka_unit_test(test_own_pending),
                 cmocka_unit_test(test_own_process),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
