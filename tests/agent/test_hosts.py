@@ -59,7 +59,7 @@ CASES = [
 
 
 def run(case, **extra):
-    result = subprocess.run([HOST, case], capture_output=True, timeout=60, check=False,
+    result = subprocess.run([HOST, case], capture_output=True, timeout=200, check=False,
                             stdin=subprocess.DEVNULL, env={**os.environ, **extra})
     return result.returncode, result.stdout, result.stderr
 
