@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 
-from harness import MIB, WAIT, check, check_equal, intervals, test, wait_until
+from harness import ALWAYS, MIB, WAIT, check, check_equal, intervals, test, wait_until
 
 QUICK = "TrimAbove=64M\nMinGain=16M\nCooldownSec=1s\nCooldownMaxSec=1min\nMaxPause=1s\n"
 SMALL = ("--threads=1", "--blocks=4")
@@ -31,7 +31,7 @@ def restart_with_agents(world, number):
     world.run_daemon(f"[web.process]\n{QUICK}")
     for _ in range(50):
         world.service("many", "c1-arenas", *SMALL)
-    web = world.service("web", "c1-arenas", "--blocks=1024", "--wait").wait_for("phase start")
+    web = world.service("web", "c1-arenas", "--blocks=1024", "--wait", env=ALWAYS).wait_for("phase start")
     world.wait_agents("many.process", 50)
     code = world.stop(number)
     if number == signal.SIGTERM:
