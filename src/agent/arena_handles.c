@@ -30,6 +30,8 @@
 /* Its remainder must exceed glibc's FASTBIN_CONSOLIDATION_THRESHOLD of 64 KiB; and it is never mmapped (from 128 KiB on). */
 #define POKE_BYTES 70000
 
+#define WHOLE_PERMYRIAD UINT64_C(10000)
+
 /* What glibc itself leaves at a top that it trims (its top_pad). */
 #define KEPT_TOP_BYTES (128 * MG_KIB)
 
@@ -133,6 +135,23 @@ size_t handles_count(void) {
         return n;
 }
 
+uint64_t handles_largest_share_permyriad(uint64_t total_bytes) {
+        uint64_t sum = 0, largest = 0;
+        size_t n = handles_count();
+
+        for (size_t i = 0; i < n; i++) {
+                uint64_t bytes;
+                if (!arena_sum_heaps(atomic_load(&slots[i].arena), &bytes))
+                        return WHOLE_PERMYRIAD;
+                sum += bytes;
+                largest = MG_MAX(largest, bytes);
+        }
+        if (n == 0 || total_bytes == MG_UNKNOWN)
+                return WHOLE_PERMYRIAD;
+        largest = MG_MAX(largest, mg_sub_floor(total_bytes, sum));
+        return mg_scale(largest, WHOLE_PERMYRIAD, MG_MAX(sum, total_bytes));
+}
+
 void handles_after_fork(void) {
         for (size_t i = 0; i < handles_count(); i++)
                 for (size_t j = 0; j < HANDLES_PER_ARENA; j++)
@@ -223,10 +242,12 @@ static uint64_t trim_top(struct slot *slot) {
         size_t page_bytes = (size_t) sysconf(_SC_PAGESIZE);
         size_t n = take_handles(slot, handles), used = 0, kept = 0;
 
-        uint64_t started = process_now_usec();
+        struct mg_stopwatch watch;
+        stopwatch_start(&watch);
         if (n > 0)
                 handles[0] = poke(handles[0], arena);
-        uint64_t poked = process_now_usec();
+        uint64_t pause = stopwatch_pause_usec(&watch);
+        stopwatch_start(&watch);
         while (used < n && handles[used] && !grow_over_top(&handles[used++], arena, page_bytes))
                 ;
         for (size_t i = 0; i < n; i++) {
@@ -234,7 +255,7 @@ static uint64_t trim_top(struct slot *slot) {
                 if (handle)
                         handles[kept++] = handle;
         }
-        uint64_t pause = MG_MAX(poked - started, process_now_usec() - poked);
+        pause = MG_MAX(pause, stopwatch_pause_usec(&watch));
         put_handles(slot, handles, kept);
         return n > 0 ? pause : 0;
 }

@@ -32,7 +32,14 @@ const char *handles_refusal(void);
 /* On a new thread of the program, before its own code runs. Leaves errno alone. */
 void handle_make(void);
 
+/* Arenas that have handles, or had. */
 size_t handles_count(void);
+
+/*
+ * The largest arena's share of TOTAL_BYTES (of all arenas; what is not in arenas with handles counts as the main
+ * arena's), in hundredths of a percent: all of it where that cannot be seen.
+ */
+uint64_t handles_largest_share_permyriad(uint64_t total_bytes);
 
 /* In the child, first of all: what the parent's agent held at that moment is lost. */
 void handles_after_fork(void);

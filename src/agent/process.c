@@ -172,3 +172,22 @@ uint64_t process_minor_faults(void) {
 
         return getrusage(RUSAGE_SELF, &usage) < 0 ? MG_UNKNOWN : (uint64_t) usage.ru_minflt;
 }
+
+static uint64_t count_preemptions(void) {
+        struct rusage usage;
+
+        return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : (uint64_t) usage.ru_nivcsw;
+}
+
+void stopwatch_start(struct mg_stopwatch *watch) {
+        watch->preemptions = count_preemptions();
+        watch->cpu_usec = process_thread_cpu_usec();
+        watch->wall_usec = process_now_usec();
+}
+
+uint64_t stopwatch_pause_usec(const struct mg_stopwatch *watch) {
+        uint64_t wall = process_now_usec() - watch->wall_usec;
+        uint64_t cpu = process_thread_cpu_usec() - watch->cpu_usec;
+
+        return count_preemptions() == watch->preemptions ? MG_MIN(cpu, wall) : wall;
+}

@@ -50,6 +50,34 @@ int main(int argc, char **argv) {
 """
 
 
+PREFORK = r"""
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int mallctl(const char *, void *, size_t *, void *, size_t);
+static bool is_on(void) {
+        bool on = false;
+        size_t size = sizeof(on);
+        mallctl("background_thread", &on, &size, NULL, 0);
+        return on;
+}
+int main(void) {
+        int status;
+        printf("parent %d\n", is_on());
+        fflush(stdout);
+        int pid = fork();
+        if (pid == 0) {
+                sleep(2);
+                _exit(40 + is_on());
+        }
+        waitpid(pid, &status, 0);
+        printf("child %d\n", WEXITSTATUS(status));
+        return 0;
+}
+"""
+
+
 def skip(reason):
     print(f"skip: {reason}")
     assert not MUST_WORK, reason
@@ -133,6 +161,23 @@ def test_no_daemon(directory):
                                     env={**os.environ, "LD_PRELOAD": PRELOAD, "MEMGUARD_SOCKET": socket, "MEMGUARD_DELAY": "0",
                                          "MEMGUARD_THREAD": mode})
             assert (result.returncode, result.stderr) == (17, ""), result
+
+
+def test_background_threads_in_children(directory):
+    """jemalloc's background threads end at fork; a child's agent brings them back."""
+    path = os.path.join(directory, "program")
+    with open(path + ".c", "w", encoding="ascii") as file:
+        file.write(PREFORK)
+    if subprocess.run(["cc", "-o", path, path + ".c", "-ljemalloc"], check=False, capture_output=True).returncode != 0:
+        return skip("no libjemalloc-dev")
+    for asked, expected in ("true", "parent 1\nchild 41\n"), ("false", "parent 0\nchild 40\n"):
+        pest = Pest()
+        result = subprocess.run([path], check=True, capture_output=True, timeout=60, text=True,
+                                env={**os.environ, "LD_PRELOAD": PRELOAD, "MEMGUARD_SOCKET": pest.daemon.path, "MEMGUARD_DELAY": "0",
+                                     "MEMGUARD_THREAD": "always", "MALLOC_CONF": "background_thread:" + asked})
+        pest.end()
+        assert result.stdout == expected, result
+    return None
 
 
 def test_valgrind(directory):
