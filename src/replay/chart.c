@@ -37,16 +37,35 @@ static double mib(uint64_t bytes) {
         return (double) bytes / (double) MG_MIB;
 }
 
-static double minutes(uint64_t usec) {
-        return (double) usec / (double) MG_USEC_PER_MIN;
+/* What the axis of time is in: minutes are too coarse for a run of some. */
+struct axis {
+        const char *name;
+        uint64_t usec;
+};
+
+static struct axis choose_axis(const struct results *results) {
+        uint64_t last = 0;
+
+        for (size_t i = 0; i < results->n_runs; i++)
+                if (results->order[i]->n_samples > 0)
+                        last = MG_MAX(last,
+                                      results->order[i]
+                                                      ->samples[results->order[i]->n_samples - 1]
+                                                      .at_usec);
+        return last < 5 * MG_USEC_PER_MIN ? (struct axis){ "seconds", MG_USEC_PER_SEC }
+                                          : (struct axis){ "minutes", MG_USEC_PER_MIN };
 }
 
-static void put_samples(FILE *script, const struct run_file *run, size_t i) {
+static double on_axis(uint64_t usec, struct axis axis) {
+        return (double) usec / (double) axis.usec;
+}
+
+static void put_samples(FILE *script, const struct run_file *run, struct axis axis, size_t i) {
         fprintf(script, "$samples%zu << END\n", i);
         for (size_t s = 0; s < run->n_samples; s++) {
                 uint64_t bytes = sample_footprint(&run->samples[s]);
                 if (bytes != MG_UNKNOWN)
-                        fprintf(script, "%.4f %.3f\n", minutes(run->samples[s].at_usec),
+                        fprintf(script, "%.4f %.3f\n", on_axis(run->samples[s].at_usec, axis),
                                 mib(bytes));
         }
         fputs("END\n", script);
@@ -57,6 +76,7 @@ static void put_floors(
                 FILE *script,
                 const struct run_file *run,
                 const struct measures *measures,
+                struct axis axis,
                 size_t i) {
         uint64_t first = 0;
 
@@ -69,8 +89,8 @@ static void put_floors(
         for (size_t f = 0; f < measures->n_floors; f++)
                 if (measures->floors_bytes[f] != MG_UNKNOWN)
                         fprintf(script, "%.4f %.3f\n",
-                                minutes(first + f * measures->floor_usec +
-                                        measures->floor_usec / 2),
+                                on_axis(first + f * measures->floor_usec + measures->floor_usec / 2,
+                                        axis),
                                 mib(measures->floors_bytes[f]));
         fputs("END\n", script);
 }
@@ -83,7 +103,7 @@ static size_t count_runs(const struct results *results) {
         return n;
 }
 
-static void put_terminal(FILE *script, const char *file, size_t n) {
+static void put_terminal(FILE *script, const char *file, struct axis axis, size_t n) {
         /* The key stands below the plot, three to a row. */
         size_t height = 520 + 24 * (n / 3 + 1);
 
@@ -97,14 +117,19 @@ static void put_terminal(FILE *script, const char *file, size_t n) {
                         height);
         fputs("set output ", script);
         put_quoted(script, file);
-        fputs("\nset xlabel 'minutes since the start'\nset ylabel 'MiB'\nset yrange [0:*]\nset xrange [0:*]\n"
+        fprintf(script, "\nset xlabel '%s since the start' offset 0,0.4\n", axis.name);
+        fputs("set ylabel 'MiB'\nset yrange [0:*]\nset xrange [0:*]\n"
               "set grid ytics lc rgb 'gray80' lt 1 lw 0.5\nset border 3\nset tics nomirror out\n"
               "set key below maxcols 3 samplen 4 spacing 1.2\n"
               "set title 'Anonymous memory with swap: every sample (thin), floors (marks)' noenhanced\n",
               script);
 }
 
+/* Where many runs are drawn over each other their samples are a haze, and the floors what is to be read. */
+#define MANY_RUNS 4
+
 static void put_plot(FILE *script, const struct results *results) {
+        const char *haze = count_runs(results) > MANY_RUNS ? "gray80" : "gray55";
         const char *separator = "plot ";
         size_t style = 0;
 
@@ -117,8 +142,8 @@ static void put_plot(FILE *script, const struct results *results) {
                 snprintf(title, sizeof(title), run->round > 1 ? "%.200s, round %" PRIu64 : "%.200s",
                          run->variant, run->round);
                 fprintf(script,
-                        "%s$samples%zu using 1:2 with lines lc rgb 'gray60' lw 0.6 dt 1 notitle",
-                        separator, i);
+                        "%s$samples%zu using 1:2 with lines lc rgb '%s' lw 0.6 dt 1 notitle",
+                        separator, i, haze);
                 separator = ", ";
                 /* gnuplot has 13 marks and 5 dashes that can be told apart; the two together repeat after 65. */
                 fprintf(script,
@@ -134,13 +159,14 @@ static int make_script(const struct results *results, const char *file, char **r
         char *text = NULL;
         size_t size;
         FILE *script = open_memstream(&text, &size);
+        struct axis axis = choose_axis(results);
 
         if (!script)
                 return -ENOMEM;
-        put_terminal(script, file, count_runs(results));
+        put_terminal(script, file, axis, count_runs(results));
         for (size_t i = 0; i < results->n_runs; i++) {
-                put_samples(script, results->order[i], i);
-                put_floors(script, results->order[i], &results->measures[i], i);
+                put_samples(script, results->order[i], axis, i);
+                put_floors(script, results->order[i], &results->measures[i], axis, i);
         }
         put_plot(script, results);
         if (fclose(script) != 0) {

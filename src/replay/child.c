@@ -105,6 +105,7 @@ static void become_program(
         if (read(pipes->go[0], &byte, 1) != 1)
                 _exit(126); /* called off */
         signal(SIGPIPE, SIG_DFL);
+        signal(SIGXFSZ, SIG_DFL);
         sigprocmask(SIG_SETMASK, &request->signals, NULL);
         execvpe(request->argv[0], request->argv, environment);
         fail_child(pipes->error[1], errno);

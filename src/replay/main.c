@@ -276,7 +276,8 @@ static int read_options(int argc, char **argv, int verb) {
                         .has_arg = entries[i].value ? required_argument : no_argument,
                         .val = 256,
                 };
-        while ((c = getopt_long(argc, argv, "+o:qjh", long_options, &index)) >= 0) {
+        while ((c = getopt_long(argc, argv, verb == FOR_RUN ? "+o:qjh" : "qjh", long_options,
+                                &index)) >= 0) {
                 const char *value = optarg;
                 const struct option_entry *entry =
                                 c == 256 ? &entries[index] : find_short(c, &value);

@@ -40,6 +40,7 @@ int harness_init(struct harness *harness, const struct run_options *options) {
             sigprocmask(SIG_BLOCK, &signals, &harness->signals_before) < 0)
                 return -errno;
         signal(SIGPIPE, SIG_IGN);
+        signal(SIGXFSZ, SIG_IGN); /* a limit on files is a full disk like any other */
         harness->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
         if (harness->signal_fd < 0)
                 return -errno;
