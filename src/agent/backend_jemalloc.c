@@ -154,12 +154,22 @@ static int set_background(const struct instance *jemalloc, bool on) {
         return -jemalloc->calls.ctl("background_thread", NULL, NULL, &on, sizeof(on));
 }
 
+/* Whether the parent had background threads: as its agent last saw, else as its options say. */
+static bool had_background(const struct instance *jemalloc) {
+        bool asked = false;
+
+        if (jemalloc->is_ready)
+                return jemalloc->wants_background;
+        get(jemalloc, "opt.background_thread", &asked, sizeof(asked));
+        return asked;
+}
+
 /* First use, in the agent's thread: the program has long run its constructors by then. */
 static void make_ready(struct instance *jemalloc) {
         const char *name = NULL;
         bool has_stats = false;
 
-        if (jemalloc->was_forked && jemalloc->wants_background && !is_background_on(jemalloc))
+        if (jemalloc->was_forked && had_background(jemalloc) && !is_background_on(jemalloc))
                 set_background(jemalloc, true);
         jemalloc->was_forked = false;
         if (jemalloc->is_ready)
@@ -325,9 +335,10 @@ static void trim(
                 }
                 struct mib purge = jemalloc->purge;
                 purge.words[1] = arena;
-                uint64_t started = process_now_usec();
+                struct mg_stopwatch watch;
+                stopwatch_start(&watch);
                 jemalloc->calls.by_mib(purge.words, purge.length, NULL, NULL, NULL, 0);
-                uint64_t pause = process_now_usec() - started;
+                uint64_t pause = stopwatch_pause_usec(&watch);
                 ret_outcome->pause_usec = MG_MAX(ret_outcome->pause_usec, pause);
                 trim_let_others_run(pause);
         }

@@ -186,7 +186,8 @@ int peer_ask_stats(struct peer *peer, peer_reply_handler handler, void *userdata
 
         proto_init(&message, MG_VERB_STATS);
         message.number[MG_NUMBER_LIMIT_USEC] = unit->config.max_pause_usec;
-        if (predict_cost(peer) == MG_UNKNOWN)
+        /* A forked child that was first met large does not know its cost, and would refuse; its unit's is known here. */
+        if (peer->stats_cost_usec == MG_UNKNOWN)
                 message.number[MG_NUMBER_FORCE] = 1;
         r =
                         peer_request(peer, &message, peer->manager->settings.agent_timeout_usec,

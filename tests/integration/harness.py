@@ -69,6 +69,12 @@ def intervals(count):
     time.sleep(count * INTERVAL)
 
 
+def rss_anon(pid):
+    with open(f"/proc/{pid}/statm") as file:
+        resident, shared = map(int, file.read().split()[1:3])
+    return (resident - shared) * os.sysconf("SC_PAGESIZE")
+
+
 class Build:
     """Where the programs are: a build directory, or what the environment names (an installed memguard, another build)."""
 
@@ -120,9 +126,11 @@ class Service:
         return self
 
     def rss_anon(self):
-        with open(f"/proc/{self.pid}/statm") as file:
-            resident, shared = map(int, file.read().split()[1:3])
-        return (resident - shared) * os.sysconf("SC_PAGESIZE")
+        return rss_anon(self.pid)
+
+    def children(self):
+        with open(f"/proc/{self.pid}/task/{self.pid}/children") as file:
+            return [int(word) for word in file.read().split()]
 
     def signal(self, number):
         self.process.send_signal(number)

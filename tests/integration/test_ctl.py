@@ -210,7 +210,6 @@ def looking_is_for_all_acting_is_not(world):
 def list_processes(world):
     world.run_daemon("")
     web = world.service("web", *BURST).wait_for("phase idle")
-    world.service("bare", *BURST, agent=False).wait_for("phase idle")
     world.wait_agents("web.process", 1)
     rows = world.json("list-processes")
     ours = [row for row in rows if row["pid"] == web.pid]
@@ -218,8 +217,6 @@ def list_processes(world):
     check_equal("agent", ours[0]["agent"], "loaded")
     check_equal("unit", ours[0]["unit"], "web.process")
     check("glibc" in json.dumps(ours[0]["allocators"]), f"allocators: {ours[0]}")
-    bare = [row for row in rows if row["unit"] == "bare.process"]
-    check(bare and bare[0]["agent"] != "loaded", f"without an agent: {bare}")
 
 
 @test
