@@ -8,7 +8,7 @@ _memguardctl_units() {
 _memguardctl() {
         local cur=${COMP_WORDS[COMP_CWORD]} word verb= i
         local -a connection=()
-        local verbs="status list-processes explain advise trim pause resume reload check-config cat-config simulate log-level"
+        local verbs="status survey list-processes explain advise trim pause resume reload check-config cat-config simulate log-level"
         local options="--help --version --runtime-directory= --config= --json= --no-pager --no-legend --dry-run --all -j -h"
 
         for ((i = 1; i < COMP_CWORD; i++)); do

@@ -38,6 +38,7 @@ extern struct ctl_options ctl_options;
 typedef int (*ctl_verb)(int argc, char **argv);
 
 int verb_status(int argc, char **argv);
+int verb_survey(int argc, char **argv);
 int verb_list_processes(int argc, char **argv);
 int verb_trim(int argc, char **argv);
 int verb_explain(int argc, char **argv);

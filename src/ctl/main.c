@@ -31,6 +31,8 @@ static const struct verb verbs[] = {
           "The host and a row a unit; with names, each in detail (default)" },
         { "list-processes", "[UNIT]", 0, 1, verb_list_processes,
           "Processes, their allocators and agents" },
+        { "survey", "", 0, 0, verb_survey,
+          "Rank the units that an agent would help; needs no daemon" },
         { "explain", "UNIT", 1, 1, verb_explain,
           "Each condition of the last decision, and which one decided" },
         { "advise", "UNIT", 1, 1, verb_advise,
