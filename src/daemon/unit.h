@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "core/history.h"
 #include "core/policy.h"
+#include "daemon/pressure.h"
 #include "host/cgroup.h"
 #include "host/config.h"
 #include "host/unit_name.h"
@@ -58,6 +59,8 @@ struct unit {
         bool sampled;    /* memory holds a sample */
         uint64_t slow_due_usec;    /* of the once-a-minute readings, scattered over the minute */
         uint64_t round_lost_bytes; /* of processes that ended during the round: no gain of ours */
+
+        struct unit_pressure pressure;
 
         /* decided */
         struct mg_policy_state policy;
