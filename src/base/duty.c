@@ -9,7 +9,6 @@ uint64_t duty_interval_usec(uint64_t cost_usec) {
 }
 
 uint64_t duty_predict_usec(uint64_t cost_usec, uint64_t then_bytes, uint64_t now_bytes) {
-        if (then_bytes == 0 || now_bytes <= then_bytes)
-                return cost_usec;
-        return mg_scale(cost_usec, now_bytes, then_bytes);
+        then_bytes = MG_MAX(then_bytes, MG_DUTY_GRAIN_BYTES);
+        return now_bytes <= then_bytes ? cost_usec : mg_scale(cost_usec, now_bytes, then_bytes);
 }

@@ -130,12 +130,14 @@ void account_unit(
         uint64_t total;
 
         account.anon_known = find_anon(sample, &account.anon_bytes);
-        account.swap_bytes = known_or_zero(sample->memory.swap_bytes);
+        /* Cut where the sum would not fit, so that the parts add up for any numbers at all. */
+        account.swap_bytes = MG_MIN(
+                        known_or_zero(sample->memory.swap_bytes), UINT64_MAX - account.anon_bytes);
         account.lazyfree_bytes = account_lazyfree(&sample->memory);
         sum_processes(sample, &sums);
         account.known = sums.known && account.anon_known;
 
-        total = mg_add_cap(account.anon_bytes, account.swap_bytes);
+        total = account.anon_bytes + account.swap_bytes;
         if (account.known) {
                 /* Pages that a prefork family shares are in each process's figures and once in the unit's. */
                 uint64_t room = mg_sub_floor(total, sums.largest_live);

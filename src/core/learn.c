@@ -204,6 +204,23 @@ static uint64_t told_live(const struct mg_unit_sample *sample, uint32_t *ret_pro
         return live;
 }
 
+/*
+ * A burst as large as the last gain, of which the last gain was taken again at once, would make a loop: such a unit has to
+ * free twice as much. One that leaves its gains alone may sweep the same amount each time, or half of it: the rest is everyday
+ * coming and going, for which there is TrimAbove=.
+ */
+static uint64_t mass_free_bar(
+                const struct mg_policy_state *state,
+                const struct mg_unit_config *config) {
+        uint64_t bar = MG_MAX(config->min_gain_bytes, state->mass_free_bar_bytes);
+        bool regrown = state->backoff_usec > 0 && (state->backoff_reason == MG_REASON_REGROWTH ||
+                                                   state->backoff_reason == MG_REASON_REFILLED);
+
+        if (!regrown)
+                return MG_MAX(bar, state->last_gain_bytes / 2);
+        return MG_MAX(bar, mg_add_cap(state->last_gain_bytes, state->last_gain_bytes));
+}
+
 static void watch_live(
                 struct mg_policy_state *state,
                 const struct mg_unit_config *config,
@@ -211,9 +228,8 @@ static void watch_live(
                 uint64_t now_usec) {
         uint32_t processes;
         uint64_t live = told_live(sample, &processes);
-        uint64_t bar = MG_MAX(config->min_gain_bytes, state->mass_free_bar_bytes);
+        uint64_t bar = mass_free_bar(state, config);
 
-        bar = MG_MAX(bar, mg_add_cap(state->last_gain_bytes, state->last_gain_bytes));
         if (processes > 0 && processes == state->last_live_processes &&
             state->last_live_bytes != MG_UNKNOWN &&
             mg_sub_floor(state->last_live_bytes, live) > bar) {
@@ -368,7 +384,9 @@ bool policy_learn(
         state->trimmed_bytes = mg_add_cap(state->trimmed_bytes, gain);
         state->last_gain_bytes = gain;
         state->after_trim_footprint_bytes = outcome->after_bytes;
-        state->after_trim_thp_bytes = MG_UNKNOWN;
+        state->after_trim_thp_bytes = outcome->anon_thp_after_bytes;
+        if (outcome->anon_thp_after_bytes == 0)
+                state->after_trim_thp_bytes = MG_UNKNOWN;
         state->stuck_pending = true;
         if (is_pinned_result(config, outcome, gain))
                 learn_pinned(state, config, was_mass_free);

@@ -72,12 +72,22 @@ static void check_unit(struct deliberation *d) {
               survey->n_willing > 0);
 }
 
-/* Grown beyond what the last attempt left: the back-off knows nothing about the rest. */
+/*
+ * Grown beyond what the back-off is about: for a pinned heap beyond what the last attempt left; for one that took its gain
+ * again, beyond what it had before, by a quarter of the gain. Churn stays within that; retention that races does not.
+ */
 static bool has_new_evidence(const struct deliberation *d) {
-        uint64_t margin = MG_MAX(d->config->min_gain_bytes, d->state->stuck_bytes / 8);
+        const struct mg_policy_state *state = d->state;
+        uint64_t margin = MG_MAX(d->config->min_gain_bytes, state->stuck_bytes / 8);
+        uint64_t retained = d->decision->account.retained_bytes;
 
-        return d->state->backoff_reason == MG_REASON_PINNED &&
-               d->decision->account.retained_bytes > mg_add_cap(d->state->stuck_bytes, margin);
+        if (state->backoff_reason == MG_REASON_REGROWTH) {
+                margin = MG_MAX(d->config->min_gain_bytes, state->last_gain_bytes / 4);
+                return state->last.asked_bytes > 0 &&
+                       retained > mg_add_cap(state->last.asked_bytes, margin);
+        }
+        return state->backoff_reason == MG_REASON_PINNED &&
+               retained > mg_add_cap(state->stuck_bytes, margin);
 }
 
 static bool is_backing_off(const struct deliberation *d) {

@@ -112,7 +112,8 @@ struct mg_outcome {
         bool sliced;                   /* all that were asked trim in slices */
         bool by_hand;
         uint64_t anon_thp_before_bytes;
-        enum mg_reason reason; /* why it was due */
+        uint64_t anon_thp_after_bytes; /* 0 or MG_UNKNOWN: as the next sample has it */
+        enum mg_reason reason;         /* why it was due */
 };
 
 /* gain = fall of the footprint + growth of live in between. */

@@ -9,7 +9,7 @@
 #include "core/learn.h"
 
 /*
- * Rates for a unit never trimmed before. 2026-06, 2 cores, glibc 2.36, malloc_trim(0) after freeing 1 GiB that had
+ * Rates for a unit never trimmed before. 2026-11, 2 cores, glibc 2.36, malloc_trim(0) after freeing 1 GiB that had
  * coalesced into one chunk: 60-68 ms on a quiet machine, up to 110 ms beside a compiler; arena tops 20-37 ms for 500 MiB.
  */
 #define GENERIC_USEC_PER_GIB UINT64_C(64000)

@@ -160,6 +160,7 @@ static struct extremes find_extremes(const struct window *window, uint32_t from,
 int trend_slope(const struct mg_trend *trend, uint32_t max_floors, struct mg_slope *ret_slope) {
         struct window window = { .trend = trend, .length = trend->count };
         struct extremes first;
+        struct extremes earlier;
         struct extremes last;
         struct sums sums;
         mg_i128 n;
@@ -177,15 +178,25 @@ int trend_slope(const struct mg_trend *trend, uint32_t max_floors, struct mg_slo
         d = sums.n * sums.xx - sums.x * sums.x;
         q = sums.n * sums.yy - sums.y * sums.y;
         first = find_extremes(&window, 0, window.length / 3);
+        earlier = find_extremes(&window, 0, window.length - window.length / 3);
         last = find_extremes(&window, window.length - window.length / 3, window.length);
         *ret_slope = (struct mg_slope){
                 .bytes_per_hour = divide_rounded(n * BYTES_PER_HOUR, d),
                 .standard_error = standard_error(q * d - n * n, sums.n, d),
                 .floors = (uint32_t) sums.n,
+                .minutes = window.length,
                 .first_third_floor_bytes = first.lowest,
                 .last_third_floor_bytes = last.lowest,
-                .first_third_peak_bytes = first.highest,
+                .earlier_peak_bytes = earlier.highest,
                 .last_third_peak_bytes = last.highest,
         };
         return 0;
+}
+
+uint64_t trend_mean(const struct mg_trend *trend) {
+        struct window window = { .trend = trend, .length = trend->count };
+        struct sums sums;
+
+        sum_window(&window, 0, &sums);
+        return sums.n == 0 ? MG_UNKNOWN : (uint64_t) (sums.y / sums.n) * MG_KIB;
 }

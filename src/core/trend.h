@@ -29,9 +29,10 @@ struct mg_slope {
         int64_t bytes_per_hour;
         uint64_t standard_error; /* bytes per hour */
         uint32_t floors;         /* that went in */
+        uint32_t minutes;        /* that they span, gaps included */
         uint64_t first_third_floor_bytes;
         uint64_t last_third_floor_bytes;
-        uint64_t first_third_peak_bytes; /* the highest floor of that third */
+        uint64_t earlier_peak_bytes; /* the highest floor before the last third */
         uint64_t last_third_peak_bytes;
 };
 
@@ -45,3 +46,6 @@ bool trend_add(struct mg_trend *trend, uint64_t value_bytes, uint64_t now_usec);
 
 /* Over the last MAX_FLOORS floors (0: all). Returns 0 or -ENODATA with fewer than MG_TREND_FLOORS_MIN. */
 int trend_slope(const struct mg_trend *trend, uint32_t max_floors, struct mg_slope *ret_slope);
+
+/* The mean of all finished floors, in bytes; MG_UNKNOWN: none. */
+uint64_t trend_mean(const struct mg_trend *trend);

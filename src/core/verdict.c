@@ -13,7 +13,18 @@
 #define GROWTH_MAX_BYTES (256 * MG_MIB)
 
 /* The application holds it: live is this share of anon. */
-#define HELD_PERCENT 90
+#define HELD_PERCENT       90
+#define HELD_LEAVE_PERCENT 85
+
+/*
+ * Bursts at the window's end tilt the line and leave the floors where they were; a sawtooth lifts the floors for a while, and reaches no
+ * new peak. Both have to rise by this part of what the slope says; a straight line's first and last third are two thirds apart, its
+ * peaks one.
+ */
+#define RISE_PART 6
+
+/* Under our own trims anon is a sawtooth as well, whose low points alone tell. */
+#define RISE_PART_TRIMMED 2
 
 void verdict_init(struct mg_verdict_state *state) {
         *state = (struct mg_verdict_state){
@@ -26,22 +37,42 @@ void verdict_init(struct mg_verdict_state *state) {
         trend_init(&state->other);
 }
 
-/*
- * The peak of the last third has to be above the first's as well: of a sawtooth as long as the window only one
- * minute in a period looks like growth, and one answer is none.
- */
-static bool is_growth(const struct mg_slope *slope, uint64_t anon_bytes) {
+static bool says_growth(enum mg_verdict verdict) {
+        return verdict == MG_VERDICT_RETENTION || verdict == MG_VERDICT_LIVE_GROWTH ||
+               verdict == MG_VERDICT_LEAK_SUSPECTED || verdict == MG_VERDICT_NOT_MALLOC;
+}
+
+/* By more than a PART of what the slope says. */
+static bool rose(
+                const struct mg_slope *slope,
+                uint64_t from_bytes,
+                uint64_t to_bytes,
+                uint64_t part) {
+        uint64_t rise = mg_scale((uint64_t) slope->bytes_per_hour, slope->minutes, HOUR_FLOORS);
+
+        if (from_bytes == MG_UNKNOWN || to_bytes == MG_UNKNOWN)
+                return false;
+        return mg_sub_floor(to_bytes, from_bytes) > rise / part;
+}
+
+/* Believed at the full measure and given up below half of it, so that noise at the edge does not flap. */
+static bool is_growth(
+                const struct mg_verdict_state *state,
+                const struct mg_slope *slope,
+                uint64_t anon_bytes,
+                bool trimmed) {
         uint64_t least = mg_scale(anon_bytes, GROWTH_PERCENT, 100);
+        bool believed = says_growth(state->verdict);
 
         least = MG_MAX(least, GROWTH_MIN_BYTES);
         least = MG_MIN(least, GROWTH_MAX_BYTES);
+        least = MG_MAX(least, 2 * slope->standard_error) / (believed ? 2 : 1);
         if (slope->bytes_per_hour <= 0 || (uint64_t) slope->bytes_per_hour <= least ||
-            (uint64_t) slope->bytes_per_hour / 2 <= slope->standard_error)
+            !rose(slope, slope->first_third_floor_bytes, slope->last_third_floor_bytes,
+                  trimmed ? RISE_PART_TRIMMED : RISE_PART))
                 return false;
-        return slope->last_third_floor_bytes != MG_UNKNOWN &&
-               slope->first_third_floor_bytes != MG_UNKNOWN &&
-               slope->last_third_floor_bytes > slope->first_third_floor_bytes &&
-               slope->last_third_peak_bytes > slope->first_third_peak_bytes;
+        return believed ||
+               rose(slope, slope->earlier_peak_bytes, slope->last_third_peak_bytes, RISE_PART);
 }
 
 /* The last quarter of an hour rises clearly less than half as fast as the whole: it has levelled out. */
@@ -54,28 +85,39 @@ static bool has_plateau(const struct mg_trend *trend, const struct mg_slope *who
                whole->bytes_per_hour / 2;
 }
 
-/* PART grows, and is at least half of what the unit grows by. */
-static bool drives_growth(
-                const struct mg_trend *part,
-                const struct mg_slope *anon,
+static int64_t slope_or_zero(const struct mg_trend *trend, struct mg_slope *ret_slope) {
+        *ret_slope = (struct mg_slope){};
+        (void) trend_slope(trend, 0, ret_slope);
+        return ret_slope->bytes_per_hour;
+}
+
+/* Our own trims take anon down under a leak, so anon need not grow where there were some. */
+static bool is_live_growth(
+                struct mg_verdict_state *state,
                 uint64_t anon_bytes,
-                struct mg_slope *ret_slope) {
-        if (trend_slope(part, 0, ret_slope) < 0 || !is_growth(ret_slope, anon_bytes))
-                return false;
-        return ret_slope->bytes_per_hour >= anon->bytes_per_hour / 2;
+                const struct mg_verdict_hints *hints,
+                bool anon_grows) {
+        struct mg_slope live;
+        struct mg_slope other;
+        int64_t rest = state->slope.bytes_per_hour - slope_or_zero(&state->live, &live) -
+                       slope_or_zero(&state->other, &other);
+
+        if (anon_grows)
+                return live.bytes_per_hour > rest && live.bytes_per_hour > other.bytes_per_hour;
+        return hints->trimmed && is_growth(state, &live, anon_bytes, false);
 }
 
 static enum mg_verdict answer_growth(
                 struct mg_verdict_state *state,
                 uint64_t anon_bytes,
                 const struct mg_verdict_hints *hints) {
-        struct mg_slope live = {};
-        struct mg_slope other = {};
-        bool anon_grows = is_growth(&state->slope, anon_bytes);
-        bool live_grows = drives_growth(&state->live, &state->slope, anon_bytes, &live);
+        bool anon_grows = is_growth(state, &state->slope, anon_bytes, hints->trimmed);
+        struct mg_slope live;
+        struct mg_slope other;
+        int64_t rest;
 
-        /* Our own trims take anon down under a leak, so they do not count against it. */
-        if (live_grows && (anon_grows || hints->trimmed)) {
+        if (is_live_growth(state, anon_bytes, hints, anon_grows)) {
+                slope_or_zero(&state->live, &live);
                 if (has_plateau(&state->live, &live))
                         state->live_growth_floors = 0;
                 else
@@ -86,9 +128,21 @@ static enum mg_verdict answer_growth(
         state->live_growth_floors = 0;
         if (!anon_grows)
                 return MG_VERDICT_FLAT;
-        return drives_growth(&state->other, &state->slope, anon_bytes, &other)
-                               ? MG_VERDICT_NOT_MALLOC
-                               : MG_VERDICT_RETENTION;
+        rest = state->slope.bytes_per_hour - slope_or_zero(&state->live, &live) -
+               slope_or_zero(&state->other, &other);
+        return other.bytes_per_hour > rest ? MG_VERDICT_NOT_MALLOC : MG_VERDICT_RETENTION;
+}
+
+/*
+ * Compared by the means of the floors, so that a cache which is emptied now and then is not held at its
+ * peaks alone; and left only some way below, so that a share at the edge does not flap.
+ */
+static bool is_held(const struct mg_verdict_state *state) {
+        uint64_t percent = state->verdict == MG_VERDICT_HELD ? HELD_LEAVE_PERCENT : HELD_PERCENT;
+        uint64_t live = trend_mean(&state->live);
+        uint64_t anon = trend_mean(&state->anon);
+
+        return live != MG_UNKNOWN && anon != MG_UNKNOWN && live >= mg_scale(anon, percent, 100);
 }
 
 static enum mg_verdict answer_from_floors(
@@ -102,9 +156,7 @@ static enum mg_verdict answer_from_floors(
         if (!state->slope_known || trend_slope(&state->live, 0, &live) < 0)
                 return MG_VERDICT_LEARNING;
         verdict = answer_growth(state, anon, hints);
-        if (verdict == MG_VERDICT_FLAT && account->live_bytes >= mg_scale(anon, HELD_PERCENT, 100))
-                return MG_VERDICT_HELD;
-        return verdict;
+        return verdict == MG_VERDICT_FLAT && is_held(state) ? MG_VERDICT_HELD : verdict;
 }
 
 /* What needs no floors, or _MG_VERDICT_MAX. */

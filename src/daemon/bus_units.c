@@ -2,10 +2,12 @@
 /* Units and what was decided about them, as dictionaries. Layer: daemon. */
 #include "daemon/bus_units.h"
 
+#include "core/account.h"
 #include "core/verdict.h"
 #include "daemon/bus_heaps.h"
 #include "daemon/peer.h"
 #include "daemon/process.h"
+#include "daemon/tick.h"
 
 const char *outcome_result(const struct mg_outcome *outcome) {
         if (outcome->n_answered == 0)
@@ -38,12 +40,29 @@ static void put_account(struct dict *dict, const struct mg_account *account) {
         dict_u64(dict, "other_bytes", account->other_bytes);
 }
 
-static void put_decision(struct dict *dict, const struct unit *unit) {
+/*
+ * Made anew from the last readings, since a round measures the unit between two decisions. Anon and swap come from the same account
+ * as what they are divided into, or the parts would not add up.
+ */
+static void put_current_account(struct dict *dict, struct unit *unit) {
+        struct mg_unit_sample sample;
+        struct mg_account account;
+
+        tick_fill_sample(unit, &sample);
+        account_unit(&sample,
+                     policy_stuck(&unit->policy, &unit->config, manager_now(unit->manager)),
+                     &account);
+        if (account.anon_known)
+                dict_u64(dict, "anon_bytes", account.anon_bytes);
+        dict_u64(dict, "swap_bytes", unit->memory.swap_bytes);
+        put_account(dict, &account);
+}
+
+static void put_decision(struct dict *dict, struct unit *unit) {
         const struct mg_decision *decision = &unit->decision;
         const struct mg_policy_state *policy = &unit->policy;
 
         if (unit->decided) {
-                put_account(dict, &decision->account);
                 if (decision->account.known)
                         dict_u64(dict, "trim_above_bytes", decision->trim_above_bytes);
                 dict_string(dict, "reason", reason_to_string(decision->reason));
@@ -66,7 +85,7 @@ static void put_last_trim(struct dict *dict, const struct unit *unit) {
         dict_nested_end(dict);
 }
 
-void bus_unit(struct dict *dict, const struct unit *unit) {
+void bus_unit(struct dict *dict, struct unit *unit) {
         dict_begin(dict);
         dict_string(dict, "unit", unit->name);
         dict_string(dict, "source", source_to_string(unit->source));
@@ -76,8 +95,7 @@ void bus_unit(struct dict *dict, const struct unit *unit) {
         dict_bool(dict, "paused", unit->paused || unit->manager->paused);
         dict_bool(dict, "breaker", unit->policy.breaker_open);
         if (unit->sampled) {
-                dict_u64(dict, "anon_bytes", unit->memory.anon_bytes);
-                dict_u64(dict, "swap_bytes", unit->memory.swap_bytes);
+                put_current_account(dict, unit);
                 dict_u64(dict, "shmem_bytes", unit->memory.shmem_bytes);
                 dict_u64(dict, "file_bytes", unit->memory.file_bytes);
         }

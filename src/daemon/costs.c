@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of learned costs as lines "NAME GIB CHUNKS USEC BYTES"; see costs.h. */
+/* The table of learned costs as lines "NAME GIB CHUNKS STATISTICS BYTES PAUSE"; see costs.h. */
 #include "daemon/costs.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@
 
 #define HEADER "memguard-costs 1\n"
 #define FOOTER "end\n"
-#define FIELDS 5
+#define FIELDS 6
 
 void costs_done(struct costs *costs) {
         for (size_t i = 0; i < costs->n_items; i++)
@@ -48,7 +49,9 @@ static int add_cost(struct costs *costs, const char *name, size_t length, struct
         if (!copy)
                 return -ENOMEM;
         *ret_cost = &items[costs->n_items++];
-        **ret_cost = (struct cost){ copy, MG_UNKNOWN, MG_UNKNOWN, MG_UNKNOWN, MG_UNKNOWN };
+        **ret_cost =
+                        (struct cost){ copy,       MG_UNKNOWN, MG_UNKNOWN,
+                                       MG_UNKNOWN, MG_UNKNOWN, MG_UNKNOWN };
         return 0;
 }
 
@@ -58,6 +61,20 @@ static int parse_known(const char *text, size_t length, uint64_t *ret_value) {
                 return 0;
         }
         return parse_u64_span(text, length, ret_value) < 0 ? -EBADMSG : 0;
+}
+
+/* The numbers in the order of a line's fields; field 0 is the name. */
+static uint64_t *value_of(struct cost *cost, size_t field) {
+        uint64_t *const values[FIELDS] = {
+                NULL,
+                &cost->pause_usec_per_gib,
+                &cost->pause_usec_per_million_chunks,
+                &cost->statistics_usec,
+                &cost->statistics_bytes,
+                &cost->last_pause_usec,
+        };
+
+        return values[field];
 }
 
 static int decode_line(struct costs *costs, const char *line, size_t length) {
@@ -81,12 +98,9 @@ static int decode_line(struct costs *costs, const char *line, size_t length) {
         r = add_cost(costs, field[0], field_length[0], &cost);
         if (r < 0)
                 return r;
-        if (parse_known(field[1], field_length[1], &cost->pause_usec_per_gib) < 0 ||
-            parse_known(field[2], field_length[2], &cost->pause_usec_per_million_chunks) < 0 ||
-            parse_known(field[3], field_length[3], &cost->statistics_usec) < 0 ||
-            parse_known(field[4], field_length[4], &cost->statistics_bytes) < 0)
-                return -EBADMSG;
-        return 0;
+        for (size_t i = 1; i < FIELDS && r == 0; i++)
+                r = parse_known(field[i], field_length[i], value_of(cost, i));
+        return r;
 }
 
 int costs_decode(struct costs *costs, const char *text) {
@@ -119,13 +133,11 @@ int costs_encode(const struct costs *costs, char **ret_text, size_t *ret_length)
                 return -ENOMEM;
         fputs(HEADER, file);
         for (size_t i = 0; i < costs->n_items; i++) {
-                const struct cost *cost = &costs->items[i];
+                struct cost *cost = &costs->items[i];
 
                 fputs(cost->name, file);
-                print_known(file, cost->pause_usec_per_gib);
-                print_known(file, cost->pause_usec_per_million_chunks);
-                print_known(file, cost->statistics_usec);
-                print_known(file, cost->statistics_bytes);
+                for (size_t field = 1; field < FIELDS; field++)
+                        print_known(file, *value_of(cost, field));
                 fputc('\n', file);
         }
         fputs(FOOTER, file);
@@ -136,12 +148,24 @@ static bool is_plain(const char *name) {
         return name[0] != '\0' && strcspn(name, " \n") == strlen(name);
 }
 
+static struct cost costs_of(const struct mg_policy_state *state) {
+        return (struct cost){
+                .pause_usec_per_gib = state->pause_usec_per_gib,
+                .pause_usec_per_million_chunks = state->pause_usec_per_million_chunks,
+                .statistics_usec = state->statistics_usec,
+                .statistics_bytes = state->statistics_bytes,
+                .last_pause_usec = state->last_pause_usec,
+        };
+}
+
 int costs_remember(struct costs *costs, const char *name, const struct mg_policy_state *state) {
         struct cost *cost = find_cost(costs, name);
+        struct cost known = costs_of(state);
+        bool changed = false;
 
-        if (!is_plain(name) || (state->pause_usec_per_gib == MG_UNKNOWN &&
-                                state->pause_usec_per_million_chunks == MG_UNKNOWN &&
-                                state->statistics_usec == MG_UNKNOWN))
+        if (!is_plain(name) || (known.pause_usec_per_gib == MG_UNKNOWN &&
+                                known.pause_usec_per_million_chunks == MG_UNKNOWN &&
+                                known.statistics_usec == MG_UNKNOWN))
                 return 0;
         if (!cost) {
                 int r = add_cost(costs, name, strlen(name), &cost);
@@ -149,11 +173,11 @@ int costs_remember(struct costs *costs, const char *name, const struct mg_policy
                 if (r < 0)
                         return r;
         }
-        cost->pause_usec_per_gib = state->pause_usec_per_gib;
-        cost->pause_usec_per_million_chunks = state->pause_usec_per_million_chunks;
-        cost->statistics_usec = state->statistics_usec;
-        cost->statistics_bytes = state->statistics_bytes;
-        return 0;
+        for (size_t field = 1; field < FIELDS; field++) {
+                changed |= *value_of(cost, field) != *value_of(&known, field);
+                *value_of(cost, field) = *value_of(&known, field);
+        }
+        return changed;
 }
 
 void costs_recall(const struct costs *costs, const char *name, struct mg_policy_state *state) {
@@ -165,4 +189,5 @@ void costs_recall(const struct costs *costs, const char *name, struct mg_policy_
         state->pause_usec_per_million_chunks = cost->pause_usec_per_million_chunks;
         state->statistics_usec = cost->statistics_usec;
         state->statistics_bytes = cost->statistics_bytes;
+        state->last_pause_usec = cost->last_pause_usec == MG_UNKNOWN ? 0 : cost->last_pause_usec;
 }

@@ -19,6 +19,7 @@ struct cost {
         uint64_t pause_usec_per_million_chunks;
         uint64_t statistics_usec;
         uint64_t statistics_bytes;
+        uint64_t last_pause_usec;
 };
 
 struct costs {
@@ -34,6 +35,9 @@ int costs_decode(struct costs *costs, const char *text);
 /* The file's text, owned by the caller. */
 int costs_encode(const struct costs *costs, char **ret_text, size_t *ret_length);
 
-/* From a unit's policy state into the table (the oldest line makes room), and back where something is known. */
+/*
+ * From a unit's policy state into the table (the oldest line makes room). Returns whether the table has changed, or -ENOMEM. And
+ * back, where something is known.
+ */
 int costs_remember(struct costs *costs, const char *name, const struct mg_policy_state *state);
 void costs_recall(const struct costs *costs, const char *name, struct mg_policy_state *state);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* memguardd: the way in and out. Layer: daemon. */
+#include <errno.h>
 #include <stdlib.h>
+#include <sysexits.h>
 
 #include "base/macros.h"
 #include "daemon/journal.h"
@@ -20,6 +22,8 @@ static int run(struct options *options) {
 
         if (r >= 0)
                 r = manager_run(manager);
+        if (r == -EINVAL) /* a rejected configuration: memguard.service is not to try again */
+                return EX_CONFIG;
         return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

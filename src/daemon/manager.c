@@ -21,6 +21,7 @@
 #include "daemon/notify.h"
 #include "daemon/peer.h"
 #include "daemon/peer_io.h"
+#include "daemon/pressure.h"
 #include "daemon/reload.h"
 #include "daemon/runtime_dir.h"
 #include "daemon/self.h"
@@ -39,9 +40,6 @@
 #define DESCRIPTORS_RESERVED 256
 #define PEERS_MAX            16384
 #define PEERS_MIN            64
-
-#define SAVE_INTERVAL_USEC (5 * MG_USEC_PER_MIN)
-#define SAVE_ACCURACY_USEC (30 * MG_USEC_PER_SEC)
 
 uint64_t manager_now(const struct manager *manager) {
         uint64_t usec = 0;
@@ -152,13 +150,6 @@ static int add_signals(struct manager *manager) {
         return r;
 }
 
-static int on_save(sd_event_source *source, uint64_t usec, void *userdata) {
-        store_save_all(userdata);
-        (void) sd_event_source_set_time_relative(source, SAVE_INTERVAL_USEC);
-        (void) sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        return 0;
-}
-
 static int add_sources(struct manager *manager) {
         int r;
 
@@ -169,12 +160,7 @@ static int add_sources(struct manager *manager) {
                         manager->event, &manager->graveyard_source, peer_on_graveyard, manager);
         if (r < 0)
                 return r;
-        r = sd_event_source_set_enabled(manager->graveyard_source, SD_EVENT_OFF);
-        if (r < 0)
-                return r;
-        return sd_event_add_time_relative(
-                        manager->event, &manager->save_source, CLOCK_MONOTONIC, SAVE_INTERVAL_USEC,
-                        SAVE_ACCURACY_USEC, on_save, manager);
+        return sd_event_source_set_enabled(manager->graveyard_source, SD_EVENT_OFF);
 }
 
 static struct manager *manager_alloc(struct options *options) {
@@ -192,6 +178,7 @@ static struct manager *manager_alloc(struct options *options) {
         manager->bus_fd = -EBADF;
         manager->lock_fd = -EBADF;
         manager->runtime_dir_fd = -EBADF;
+        manager->units_dir_fd = -EBADF;
         manager->state_dir_fd = -EBADF;
         return manager;
 }
@@ -235,6 +222,9 @@ static int set_up(struct manager *manager) {
         r = open_sockets(manager);
         if (r < 0)
                 return r;
+        r = pressure_new(manager, &manager->pressure);
+        if (r < 0)
+                return journal_errno(LOG_ERR, r, NULL, "Cannot look out for memory pressure");
         r = bus_server_new(manager, &manager->bus);
         if (r < 0)
                 return journal_errno(LOG_ERR, r, NULL, "Cannot serve memguardctl");
@@ -264,7 +254,6 @@ static void free_units(struct manager *manager) {
 
 static void free_sources(struct manager *manager) {
         manager->tick_source = sd_event_source_disable_unref(manager->tick_source);
-        manager->save_source = sd_event_source_disable_unref(manager->save_source);
         manager->listen_source = sd_event_source_disable_unref(manager->listen_source);
         manager->listen_retry_source = sd_event_source_disable_unref(manager->listen_retry_source);
 }
@@ -274,6 +263,7 @@ struct manager *manager_free(struct manager *manager) {
                 return NULL;
         free_sources(manager);
         discovery_stop(manager);
+        manager->pressure = pressure_free(manager->pressure);
         for (struct unit *u = unit_first(manager); u; u = unit_next(u))
                 trim_cancel(u);
         manager->bus = bus_server_free(manager->bus);
@@ -290,6 +280,7 @@ struct manager *manager_free(struct manager *manager) {
         file_closep(&manager->agent_fd);
         file_closep(&manager->bus_fd);
         sd_event_unref(manager->event);
+        file_closep(&manager->units_dir_fd);
         file_closep(&manager->state_dir_fd);
         file_closep(&manager->lock_fd);
         file_closep(&manager->runtime_dir_fd);
@@ -309,6 +300,7 @@ static void tell_start(const struct manager *manager) {
                         .config = reload_main_file(manager),
                         .units = manager->n_units,
                         .agents = manager->n_peers,
+                        .psi = pressure_is_armed(manager->pressure),
                         .paused = manager->paused,
         });
 }

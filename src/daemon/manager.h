@@ -24,6 +24,7 @@
 
 struct bus_server;
 struct peer;
+struct pressure;
 struct self;
 struct store;
 struct systemd_units;
@@ -96,11 +97,13 @@ struct manager {
         int bus_fd; /* a listening socket for the bus that systemd made; -EBADF: bus_server_new() makes its own */
         int lock_fd;
         int runtime_dir_fd;
+        int units_dir_fd; /* policy states, in the runtime directory */
         int state_dir_fd; /* -EBADF: no state directory; costs and pauses are not kept */
+        char boot_id[40];
         struct store *store;
-        sd_event_source *save_source;
         struct bus_server *bus;
         struct self *self;
+        struct pressure *pressure;
         uint64_t started_usec;
 };
 

@@ -113,7 +113,7 @@ void peer_fail(struct peer *peer, const char *problem) {
         if (peer->closed)
                 return;
         tell_problem(peer, problem);
-        peer_close(peer, problem);
+        peer_close(peer, "its own fault");
 }
 
 static void empty_graveyard(struct manager *manager) {

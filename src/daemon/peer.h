@@ -146,6 +146,9 @@ void peer_done_strings(struct peer *peer);
 /* What is to be asked of it now by itself: tune, statistics, a ping. From the tick; never during a round of its unit. */
 void peer_work(struct peer *peer, uint64_t now_usec);
 
+/* From a stats-reply, or a hello that has them: into the process's sample. */
+void peer_take_stats(struct peer *peer, const struct mg_message *message);
+
 /* Whether the duty limit, MaxPause= and the configuration let statistics be asked for at NOW. */
 bool peer_may_ask_stats(const struct peer *peer, uint64_t now_usec);
 

@@ -20,7 +20,7 @@
 #define STATS_INTERVAL_USEC MG_USEC_PER_MIN
 #define PING_INTERVAL_USEC  MG_USEC_PER_MIN
 
-/* How far ahead of the duty limit the looks around a trim may go. Less than a refusal's pause, which holds for them too. */
+/* How far ahead of the duty limit the looks around a trim may go. */
 #define STATS_CREDIT_USEC (50 * MG_USEC_PER_SEC)
 
 /* A first look at a heap larger than this is worth a line: it may take a while. */
@@ -50,19 +50,23 @@ static bool has_statistics(const struct peer *peer) {
         return false;
 }
 
-bool peer_may_ask_stats(const struct peer *peer, uint64_t now_usec) {
+static bool may_ask_stats(const struct peer *peer, uint64_t now_usec) {
         const struct mg_unit_config *config = &peer->process->unit->config;
         uint64_t cost = predict_cost(peer);
 
-        if (!config->statistics || config->mode == MG_MODE_OFF || peer->unresponsive ||
-            !has_statistics(peer) || now_usec < peer->stats_due_usec)
+        if (!config->statistics || peer->unresponsive || !has_statistics(peer) ||
+            now_usec < peer->stats_due_usec)
                 return false;
         return cost == MG_UNKNOWN ? !peer->stats_forced : cost <= config->max_pause_usec;
 }
 
+bool peer_may_ask_stats(const struct peer *peer, uint64_t now_usec) {
+        return peer->process->unit->config.mode != MG_MODE_OFF && may_ask_stats(peer, now_usec);
+}
+
+/* In Mode=off nobody but an operator's hand begins a round. */
 bool peer_may_look(const struct peer *peer) {
-        return !peer->closed &&
-               peer_may_ask_stats(peer, manager_now(peer->manager) + STATS_CREDIT_USEC);
+        return !peer->closed && may_ask_stats(peer, manager_now(peer->manager) + STATS_CREDIT_USEC);
 }
 
 static void learn_cost(struct peer *peer, const struct mg_message *reply, uint64_t elapsed_usec) {
@@ -104,7 +108,7 @@ static bool is_sliced(const struct peer *peer) {
         return false;
 }
 
-static void take_stats(struct peer *peer, const struct mg_message *reply) {
+void peer_take_stats(struct peer *peer, const struct mg_message *reply) {
         struct mg_process_sample *sample = &peer->process->sample;
 
         peer_take_heaps(peer, reply);
@@ -126,6 +130,24 @@ static void take_stats(struct peer *peer, const struct mg_message *reply) {
         }
 }
 
+/* Refused, or not answered: asked again soon, then ever more seldom. */
+static void put_off(
+                struct peer *peer,
+                int status,
+                const struct mg_message *reply,
+                uint64_t now_usec) {
+        uint64_t delay_usec = peer->manager->settings.interval_usec
+                              << MG_MIN(peer->stats_refused, 8U);
+
+        peer->stats_refused++;
+        peer->stats_due_usec = now_usec + MG_MIN(delay_usec, STATS_INTERVAL_USEC);
+        if (status == 0)
+                journal_log(LOG_DEBUG, NULL, "Agent of pid %d: statistics %s: %.*s",
+                            (int) peer->pid, result_to_string(reply->number[MG_NUMBER_RESULT]),
+                            (int) reply->text[MG_TEXT_REASON].length,
+                            reply->text[MG_TEXT_REASON].bytes ?: "");
+}
+
 static void on_stats(
                 struct peer *peer,
                 int status,
@@ -136,15 +158,13 @@ static void on_stats(
 
         if (peer->closed)
                 return;
-        peer->stats_due_usec = now_usec + STATS_INTERVAL_USEC;
-        if (status < 0)
-                return;
-        if (reply->number[MG_NUMBER_RESULT] != MG_RESULT_DONE) {
-                peer->stats_refused++;
+        if (status < 0 || reply->number[MG_NUMBER_RESULT] != MG_RESULT_DONE) {
+                put_off(peer, status, reply, now_usec);
                 return;
         }
+        peer->stats_refused = 0;
         learn_cost(peer, reply, now_usec - peer->stats_sent_usec);
-        take_stats(peer, reply);
+        peer_take_stats(peer, reply);
         peer->stats_due_usec =
                         mg_add_cap(MG_MAX(earliest_usec, peer->stats_sent_usec),
                                    duty_interval_usec(predict_cost(peer)));
@@ -170,7 +190,8 @@ int peer_ask_stats(struct peer *peer, peer_reply_handler handler, void *userdata
 
         proto_init(&message, MG_VERB_STATS);
         message.number[MG_NUMBER_LIMIT_USEC] = unit->config.max_pause_usec;
-        if (predict_cost(peer) == MG_UNKNOWN)
+        /* A forked child that was first met large does not know its cost, and would refuse; its unit's is known here. */
+        if (peer->stats_cost_usec == MG_UNKNOWN)
                 message.number[MG_NUMBER_FORCE] = 1;
         r =
                         peer_request(peer, &message, peer->manager->settings.agent_timeout_usec,

@@ -38,7 +38,7 @@ static const char *refuse(
         size_t of_user = 0;
 
         if (manager->n_peers >= manager->max_peers)
-                return "too many agents on this host";
+                return "is one too many on this host: refused";
         MG_LIST_FOREACH(entry, &manager->peers) {
                 const struct peer *other = MG_CONTAINER_OF(entry, struct peer, all);
 
@@ -46,10 +46,10 @@ static const char *refuse(
                 of_user += other->uid == credentials->uid;
         }
         if (of_process >= PEERS_PER_PROCESS)
-                return "too many connections of one process";
+                return "has too many connections: one more refused";
         if (credentials->uid != 0 && credentials->uid != getuid() &&
             of_user >= MG_MAX(manager->max_peers / 4, (size_t) 16))
-                return "too many agents of one user";
+                return "is one too many of its user: refused";
         return NULL;
 }
 

@@ -11,12 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/duty.h"
 #include "base/macros.h"
 #include "base/text.h"
 #include "daemon/identity.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/process.h"
+#include "daemon/store.h"
 #include "daemon/unit.h"
 
 /* A pool of workers shares a unit; beyond this it is an accident or an attack. */
@@ -88,7 +90,7 @@ static void take_heap(struct peer_heap *heap, const struct mg_heap_message *mess
 }
 
 void peer_take_heaps(struct peer *peer, const struct mg_message *message) {
-        uint64_t n = MG_MIN(message->number[MG_NUMBER_HEAPS], (uint64_t) MG_HEAPS_MAX);
+        size_t n = proto_heap_count(message);
 
         for (size_t i = 0; i < n; i++)
                 take_heap(&peer->heaps[i], &message->heap[i]);
@@ -130,6 +132,13 @@ static int find_unit(struct peer *peer, struct unit **ret_unit) {
         return unit_get(peer->manager, &identity, ret_unit);
 }
 
+/* What only shares a pseudo-unit's executable was a stopgap: agents say better who belongs to it. */
+static void drop_strangers(struct unit *unit) {
+        MG_LIST_FOREACH_SAFE(entry, &unit->processes)
+                if (!process_of(entry)->had_agent)
+                        process_free(process_of(entry));
+}
+
 /* Gives the connection its process: an agent of the same process that was there before has been replaced. */
 static int attach(struct peer *peer) {
         struct process *process;
@@ -150,8 +159,13 @@ static int attach(struct peer *peer) {
         }
         peer->process = process;
         process->peer = peer;
+        if (unit->source == MG_SOURCE_PROC)
+                store_load_state(unit);
         process->sample.has_agent = true;
+        process->had_agent = true;
         unit->n_agents++;
+        if (!unit->path)
+                drop_strangers(unit);
         return 0;
 }
 
@@ -169,6 +183,15 @@ static uint64_t first_stats_usec(struct peer *peer) {
         return now_usec + (uint32_t) peer->pid * UINT64_C(2654435761) % SPREAD_USEC;
 }
 
+/* The agent's own word, where it gives one: it knows what happened while nobody listened. */
+static void set_suspended(struct peer *peer, const struct mg_message *message, uint32_t counted) {
+        uint64_t told = message->number[MG_NUMBER_SUSPENDED];
+
+        peer->suspended = told == MG_UNKNOWN ? counted
+                                             : (uint32_t) MG_MIN(told, (uint64_t) UINT32_MAX);
+        peer->process->sample.suspended = peer->suspended > 0;
+}
+
 static void take_hello(struct peer *peer, const struct mg_message *message) {
         struct mg_process_sample *sample = &peer->process->sample;
         struct mg_span can = message->text[MG_TEXT_CAN];
@@ -181,16 +204,28 @@ static void take_hello(struct peer *peer, const struct mg_message *message) {
         peer->can_shrink = span_has_word(can, "shrink");
         peer->stats_cost_usec = message->number[MG_NUMBER_STATS_COST_USEC];
         peer->stats_cost_bytes = message->number[MG_NUMBER_STATS_COST_BYTES];
-        peer->suspended = message->number[MG_NUMBER_SUSPENDED] != MG_UNKNOWN &&
-                          message->number[MG_NUMBER_SUSPENDED] > 0;
+        set_suspended(peer, message, 0);
         sample->base_bytes = message->number[MG_NUMBER_BASE_BYTES];
-        sample->suspended = peer->suspended;
         sample->can_trim = span_has_word(can, "trim");
         for (size_t i = 0; i < peer->n_heaps; i++) {
                 sample->can_trim |= peer->heaps[i].can_trim;
                 peer->can_tune |= peer->heaps[i].can_tune;
         }
         peer->tune_pending = true;
+}
+
+/* An agent that looked just now, while the heap is young, says what it saw, and need not be asked the same again. */
+static void take_first_stats(struct peer *peer, const struct mg_message *message) {
+        uint64_t cost_usec = message->number[MG_NUMBER_STATS_COST_USEC];
+
+        peer->stats_due_usec = first_stats_usec(peer);
+        if (cost_usec == MG_UNKNOWN || peer->n_heaps == 0 ||
+            message->heap[0].number[MG_HEAP_LIVE_BYTES] == MG_UNKNOWN)
+                return;
+        peer_take_stats(peer, message);
+        peer->stats_due_usec = MG_MAX(
+                        peer->stats_due_usec,
+                        mg_add_cap(manager_now(peer->manager), duty_interval_usec(cost_usec)));
 }
 
 /* "jemalloc 5.3.0 (narenas:8 background_thread:false), glibc 2.36" */
@@ -230,8 +265,12 @@ static void tell_allocators(const struct peer *peer) {
 static int handle_hello(struct peer *peer, const struct mg_message *message) {
         int r;
 
-        if (peer->state != PEER_CONNECTED || message->number[MG_NUMBER_PROTOCOL] == 0)
+        if (peer->state != PEER_CONNECTED)
                 return -EBADMSG;
+        if (message->number[MG_NUMBER_PROTOCOL] != MG_PROTOCOL_VERSION) {
+                peer_fail(peer, "speaks another version of the protocol: connection closed");
+                return 0;
+        }
         r = attach(peer);
         if (r == -ENOSPC) {
                 peer_fail(peer, "is one too many of its unit: connection closed");
@@ -243,7 +282,7 @@ static int handle_hello(struct peer *peer, const struct mg_message *message) {
         }
         take_hello(peer, message);
         peer->state = PEER_READY;
-        peer->stats_due_usec = first_stats_usec(peer);
+        take_first_stats(peer, message);
         (void) sd_event_source_set_enabled(peer->deadline_source, SD_EVENT_OFF);
         peer->manager->hellos++;
         peer->manager->agents_connected++;
@@ -253,15 +292,11 @@ static int handle_hello(struct peer *peer, const struct mg_message *message) {
 
 static void handle_suspend(struct peer *peer, const struct mg_message *message) {
         keep_string(&peer->suspend_reason, message->text[MG_TEXT_REASON]);
-        if (peer->suspended < UINT32_MAX)
-                peer->suspended++;
-        peer->process->sample.suspended = true;
+        set_suspended(peer, message, peer->suspended + (peer->suspended < UINT32_MAX));
 }
 
-static void handle_resume(struct peer *peer) {
-        if (peer->suspended > 0)
-                peer->suspended--;
-        peer->process->sample.suspended = peer->suspended > 0;
+static void handle_resume(struct peer *peer, const struct mg_message *message) {
+        set_suspended(peer, message, peer->suspended - (peer->suspended > 0));
 }
 
 int peer_handle_news(struct peer *peer, const struct mg_message *message) {
@@ -274,6 +309,6 @@ int peer_handle_news(struct peer *peer, const struct mg_message *message) {
         else if (message->verb == MG_VERB_SUSPEND)
                 handle_suspend(peer, message);
         else
-                handle_resume(peer);
+                handle_resume(peer, message);
         return 0;
 }

@@ -15,18 +15,34 @@
 #include "daemon/costs.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
+#include "daemon/state_file.h"
 #include "daemon/store_file.h"
 #include "daemon/unit.h"
 
 #define COSTS_FILE  "costs"
 #define PAUSES_FILE "paused"
-/* A line of this file stands for everything: no unit has such a name. */
+#define UNITS_DIR   "units"
+
+/* A line of the pauses' file that stands for everything: no unit has such a name. */
 #define EVERYTHING "*"
 
-#define FILE_MAX (4 * MG_MIB)
+#define FILE_MAX MG_MIB
+
+/* Often enough that a killed daemon forgets little, seldom enough that a thousand units cost nothing. */
+#define SAVE_INTERVAL_USEC (5 * MG_USEC_PER_MIN)
+
+/* The table of costs is one file: changes of a minute go into it together. */
+#define COSTS_DELAY_USEC MG_USEC_PER_MIN
+
+/* After a restart agents come back within seconds; later what was saved is too old to be taken up. */
+#define LOAD_WINDOW_USEC MG_USEC_PER_MIN
+
+/* Units that have not been there for so long may learn anew. */
+#define STATE_AGE_USEC (24 * MG_USEC_PER_HOUR)
 
 struct store {
         struct costs costs;
+        uint64_t costs_changed_usec; /* MG_UNKNOWN: they are as in the file */
         char *pauses; /* lines: names of paused units, those not loaded too; or NULL */
         uint64_t failed_at_usec;
 };
@@ -53,6 +69,21 @@ static void load_costs(struct manager *manager) {
                 journal_state_ignored(COSTS_FILE, strerror(-r));
 }
 
+static void save_costs(struct manager *manager) {
+        MG_CLEANUP(freep) char *text = NULL;
+        size_t length;
+        int r;
+
+        manager->store->costs_changed_usec = MG_UNKNOWN;
+        if (manager->state_dir_fd < 0)
+                return;
+        r = costs_encode(&manager->store->costs, &text, &length);
+        if (r >= 0)
+                r = store_file_replace(manager->state_dir_fd, COSTS_FILE, text, length);
+        if (r < 0)
+                tell_failure(manager, "learned costs", r);
+}
+
 static bool has_line(const char *text, const char *line) {
         size_t length = strlen(line);
 
@@ -73,10 +104,38 @@ static void load_pauses(struct manager *manager) {
         manager->paused_by_hand = has_line(manager->store->pauses, EVERYTHING);
 }
 
+static void open_units_directory(struct manager *manager) {
+        int r = 0;
+
+        if (mkdirat(manager->runtime_dir_fd, UNITS_DIR, 0700) < 0 && errno != EEXIST)
+                r = -errno;
+        if (r >= 0)
+                manager->units_dir_fd =
+                                openat(manager->runtime_dir_fd, UNITS_DIR,
+                                       O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (r >= 0 && manager->units_dir_fd < 0)
+                r = -errno;
+        if (r < 0)
+                tell_failure(manager, "what is learned", r);
+        else
+                state_files_purge(manager->units_dir_fd, STATE_AGE_USEC);
+}
+
+static void read_boot_id(struct manager *manager) {
+        ssize_t n =
+                        file_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", manager->boot_id,
+                                     sizeof(manager->boot_id));
+
+        manager->boot_id[n > 0 ? strcspn(manager->boot_id, "\n") : 0] = '\0';
+}
+
 int store_open(struct manager *manager) {
         manager->store = calloc(1, sizeof(*manager->store));
         if (!manager->store)
                 return -ENOMEM;
+        manager->store->costs_changed_usec = MG_UNKNOWN;
+        read_boot_id(manager);
+        open_units_directory(manager);
         if (manager->state_dir_fd < 0)
                 return 0;
         load_costs(manager);
@@ -92,38 +151,68 @@ void store_close(struct manager *manager) {
         free(MG_TAKE(manager->store));
 }
 
-void store_load_costs(struct unit *unit) {
-        costs_recall(&unit->manager->store->costs, unit->name, &unit->policy);
+static void tell_ignored(const struct unit *unit, int error) {
+        if (error < 0 && error != -ENOENT && error != -ESTALE)
+                journal_state_ignored(unit->name, strerror(-error));
 }
 
 void store_load_unit(struct unit *unit) {
         unit->paused = has_line(unit->manager->store->pauses, unit->name);
-        store_load_costs(unit);
+        costs_recall(&unit->manager->store->costs, unit->name, &unit->policy);
+}
+
+void store_load_state(struct unit *unit) {
+        bool is_young = manager_now(unit->manager) - unit->created_usec < LOAD_WINDOW_USEC;
+        int r;
+
+        if (unit->manager->units_dir_fd < 0 || unit->state_settled || !is_young)
+                return;
+        r = state_file_load(unit);
+        /* Of another life so far: the process that proves the contrary may still reconnect. */
+        unit->state_settled = r != -ESTALE;
+        tell_ignored(unit, r);
 }
 
 void store_save_unit(struct unit *unit) {
-        unit->state_dirty = false;
+        struct store *store = unit->manager->store;
+        int r = 0;
+
+        unit->state_settled = true;
+        unit->saved_usec = manager_now(unit->manager);
+        /* What was seen of a unit without an agent is seen again soon. */
+        if (unit->n_agents == 0)
+                return;
+        if (unit->manager->units_dir_fd >= 0)
+                r = state_file_save(unit);
+        if (r < 0)
+                tell_failure(unit->manager, "what was learned", r);
+        if (costs_remember(&store->costs, unit->name, &unit->policy) > 0 &&
+            store->costs_changed_usec == MG_UNKNOWN)
+                store->costs_changed_usec = unit->saved_usec;
+}
+
+void store_tick(struct manager *manager, uint64_t now_usec) {
+        uint64_t changed_usec = manager->store->costs_changed_usec;
+
+        if (changed_usec != MG_UNKNOWN && now_usec - changed_usec >= COSTS_DELAY_USEC)
+                save_costs(manager);
+}
+
+void store_save_old(struct unit *unit, uint64_t now_usec) {
+        if (now_usec - unit->saved_usec >= SAVE_INTERVAL_USEC)
+                store_save_unit(unit);
+}
+
+void store_save_all(struct manager *manager) {
+        for (struct unit *u = unit_first(manager); u; u = unit_next(u))
+                store_save_unit(u);
+        if (manager->store->costs_changed_usec != MG_UNKNOWN)
+                save_costs(manager);
 }
 
 void store_forget_unit(struct unit *unit) {
-        unit->state_dirty = false;
-}
-
-void store_save_costs(struct manager *manager) {
-        MG_CLEANUP(freep) char *text = NULL;
-        size_t length;
-        int r = 0;
-
-        if (manager->state_dir_fd < 0)
-                return;
-        for (struct unit *u = unit_first(manager); u && r >= 0; u = unit_next(u))
-                r = costs_remember(&manager->store->costs, u->name, &u->policy);
-        if (r >= 0)
-                r = costs_encode(&manager->store->costs, &text, &length);
-        if (r >= 0)
-                r = store_file_replace(manager->state_dir_fd, COSTS_FILE, text, length);
-        if (r < 0)
-                tell_failure(manager, "learned costs", r);
+        if (unit->manager->units_dir_fd >= 0)
+                state_file_remove(unit);
 }
 
 /* Names that were paused before and are not loaded now stay paused, unless everything was resumed. */
@@ -171,10 +260,4 @@ int store_save_pauses(struct manager *manager, bool keep_unloaded) {
         if (r < 0)
                 tell_failure(manager, "what is paused", r);
         return r;
-}
-
-void store_save_all(struct manager *manager) {
-        for (struct unit *u = unit_first(manager); u; u = unit_next(u))
-                store_save_unit(u);
-        store_save_costs(manager);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What outlives the daemon. In the runtime directory: each unit's policy state, a file a unit, keyed by its identity.
- * In the state directory, over reboots: learned costs by unit name, and what an operator has paused. Layer: daemon.
+ * What outlives the daemon: each unit's policy state (runtime directory), its costs and what an operator has paused (state
+ * directory). Layer: daemon.
  *
  * Files are replaced whole or not at all. A damaged one is reported, left aside and costs what it held; a full disk
  * costs the saving, never the daemon. Nothing is synced: the loop must not wait for a disk.
@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct manager;
 struct unit;
@@ -17,16 +18,18 @@ struct unit;
 int store_open(struct manager *manager);
 void store_close(struct manager *manager);
 
-/* What is known of the unit from before: paused, costs, policy state (only of this very life of it). */
+/* What is known of a new unit by its name: paused, costs. And, once its identity is complete, its policy state. */
 void store_load_unit(struct unit *unit);
-void store_load_costs(struct unit *unit);
+void store_load_state(struct unit *unit);
 
+/* After a round, and at the end; and from the once-a-minute part of the tick, when the last time is long ago. */
 void store_save_unit(struct unit *unit);
+void store_save_old(struct unit *unit, uint64_t now_usec);
+void store_tick(struct manager *manager, uint64_t now_usec);
+void store_save_all(struct manager *manager);
+
+/* The unit has ended, or begun a new life: nobody may take its old state for the new one's. */
 void store_forget_unit(struct unit *unit);
-void store_save_costs(struct manager *manager);
 
 /* Returns -errno when the pause will not outlive the daemon. KEEP_UNLOADED: names of units that are not here now stay paused. */
 int store_save_pauses(struct manager *manager, bool keep_unloaded);
-
-/* Everything that changed; at the end of the daemon, and now and then. */
-void store_save_all(struct manager *manager);

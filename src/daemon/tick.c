@@ -17,8 +17,10 @@
 #include "daemon/manager.h"
 #include "daemon/notify.h"
 #include "daemon/peer.h"
+#include "daemon/pressure.h"
 #include "daemon/process.h"
 #include "daemon/self.h"
+#include "daemon/store.h"
 #include "daemon/summary.h"
 #include "daemon/trim.h"
 #include "daemon/unit.h"
@@ -43,6 +45,14 @@ static void read_swap(struct process *process) {
                 process->sample.swap_bytes = status.swap_bytes;
 }
 
+/* Without a resident page it has been swapped out whole, or has no memory any more: it is ending, or a zombie. */
+static bool has_no_memory(const struct process *process) {
+        struct mg_proc_status status;
+
+        return proc_status("/proc", process->proc.pid, &status) < 0 ||
+               status.swap_bytes == MG_UNKNOWN;
+}
+
 /*
  * Reads the processes' statm. Those that have ended are marked and leave later (reap()): a round may be walking the same list
  * further up the stack.
@@ -51,7 +61,8 @@ static void measure_processes(struct unit *unit, bool with_swap) {
         for (struct process *p = process_first(unit); p; p = process_next(p)) {
                 int r = proc_rss_anon(&p->proc, &p->sample.rss_anon_bytes);
 
-                p->gone |= r == -ESRCH;
+                p->gone |= r == -ESRCH ||
+                           (r >= 0 && p->sample.rss_anon_bytes == 0 && has_no_memory(p));
                 if (r < 0)
                         p->sample.rss_anon_bytes = MG_UNKNOWN;
                 else if (with_swap)
@@ -148,6 +159,7 @@ static void measure_slowly(struct unit *unit, uint64_t now_usec) {
         n = unit_pids(unit, NULL, 0);
         unit->n_pids = n >= 0 ? (uint32_t) n : unit->n_processes;
         summary_tick(unit, now_usec);
+        store_save_old(unit, now_usec);
         unit->slow_due_usec = now_usec + SLOW_INTERVAL_USEC -
                               (unit->slow_due_usec == unit->created_usec
                                                ? (uintptr_t) unit / 64 % 60 * MG_USEC_PER_SEC
@@ -180,6 +192,7 @@ void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample) {
                 .cpu_usage_usec = unit->cpu_usage_usec,
                 .watchdog_usec = unit->watchdog_usec,
                 .checkpoint_at_usec = unit->checkpoint_at_usec,
+                .under_pressure = pressure_is_on(unit, manager_now(manager)),
                 .paused = manager->paused || unit->paused,
         };
 }
@@ -219,7 +232,6 @@ static void decide(struct unit *unit, uint64_t now_usec) {
                 tell_verdict(unit, verdict_before);
         tell_hold(unit, reason_before, now_usec);
         unit->decided = true;
-        unit->state_dirty = true;
         if (account->anon_known)
                 history_add(&unit->history, account->anon_bytes,
                             account->known ? account->live_bytes : MG_UNKNOWN,
@@ -236,7 +248,9 @@ static bool tick_unit(struct unit *unit, uint64_t now_usec) {
                 read_cpu(unit);
         if (is_slow)
                 measure_slowly(unit, now_usec);
+        pressure_look(unit, now_usec);
         decide(unit, now_usec);
+        pressure_tell(unit, now_usec);
         return true;
 }
 
@@ -265,8 +279,8 @@ static void start_trims(struct manager *manager, size_t n_candidates, uint64_t n
         }
 }
 
-/* One pass over all units. Returns how many trims are due. */
-static size_t tick_units(struct manager *manager, uint64_t now_usec) {
+/* One pass over all units, or those under pressure. Returns how many trims are due. */
+static size_t tick_units(struct manager *manager, bool all, uint64_t now_usec) {
         uint64_t began_usec = clock_now_usec();
         uint64_t slowest_usec = 0;
         size_t n = 0;
@@ -275,8 +289,10 @@ static size_t tick_units(struct manager *manager, uint64_t now_usec) {
                 struct unit *unit = unit_of(entry);
                 uint64_t now;
 
+                if (!all && !pressure_is_on(unit, now_usec))
+                        continue;
                 if (!tick_unit(unit, now_usec)) {
-                        unit_free(unit);
+                        unit_end(unit);
                         continue;
                 }
                 if (is_candidate(unit, now_usec))
@@ -291,8 +307,10 @@ static size_t tick_units(struct manager *manager, uint64_t now_usec) {
                 slowest_usec = MG_MAX(slowest_usec, now - began_usec);
                 began_usec = now;
         }
-        manager->tick_stretch_usec =
-                        slowest_usec > SLOW_READ_USEC ? slowest_usec * SLOW_READ_INTERVAL : 0;
+        if (all)
+                manager->tick_stretch_usec = slowest_usec > SLOW_READ_USEC
+                                                             ? slowest_usec * SLOW_READ_INTERVAL
+                                                             : 0;
         return n;
 }
 
@@ -344,13 +362,21 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         size_t n_due;
 
         manager->ticks++;
-        n_due = tick_units(manager, now_usec);
+        pressure_follow(manager->pressure, now_usec);
+        n_due = tick_units(manager, true, now_usec);
         start_trims(manager, n_due, now_usec);
         work_peers(manager, now_usec);
         self_tick(manager->self, now_usec);
+        store_tick(manager, now_usec);
         tell_agents(manager);
         rearm(manager);
         return 0;
+}
+
+void tick_under_pressure(struct manager *manager) {
+        uint64_t now_usec = manager_now(manager);
+
+        start_trims(manager, tick_units(manager, false, now_usec), now_usec);
 }
 
 int tick_rearm(struct manager *manager) {

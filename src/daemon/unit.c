@@ -122,6 +122,7 @@ static void forget(struct unit *unit) {
         unit->due_since_usec = MG_UNKNOWN;
         unit->checkpoint_at_usec = MG_UNKNOWN;
         unit->cpu_usage_usec = MG_UNKNOWN;
+        unit->pressure = (struct unit_pressure){};
         unit->last_outcome = (struct mg_outcome){};
         unit->last_outcome_wall_usec = 0;
         unit->summary_day = 0;
@@ -129,6 +130,7 @@ static void forget(struct unit *unit) {
         unit->summary_trimmed_bytes = 0;
         unit->summary_would_trim = 0;
         unit->created_usec = manager_now(manager);
+        unit->saved_usec = unit->created_usec;
 }
 
 static void link_unit(struct unit *unit) {
@@ -202,6 +204,8 @@ int unit_get(struct manager *manager,
         unit->slow_due_usec = unit->created_usec;
         unit_configure(unit);
         store_load_unit(unit);
+        if (unit->source == MG_SOURCE_CGROUP)
+                store_load_state(unit); /* else its processes complete its identity */
         *ret_unit = unit;
         return 0;
 }
@@ -220,11 +224,17 @@ struct unit *unit_free(struct unit *unit) {
         return NULL;
 }
 
+void unit_end(struct unit *unit) {
+        store_forget_unit(unit);
+        unit_free(unit);
+}
+
 void unit_start_afresh(struct unit *unit) {
         trim_cancel(unit);
         forget(unit);
         store_forget_unit(unit);
-        store_load_costs(unit);
+        unit->state_settled = true;
+        store_load_unit(unit);
 }
 
 void unit_set_systemd(
@@ -237,14 +247,13 @@ void unit_set_systemd(
         if (mg_streq(unit->invocation_id, invocation_id) ||
             strlen(invocation_id) >= sizeof(unit->invocation_id))
                 return;
-        /* The first id a unit is given completes its identity; what was saved under it counts from now on. */
-        if (unit->invocation_id[0] != '\0') {
+        /* The first id a unit is given completes its identity, any other one is a new life. */
+        if (unit->invocation_id[0] == '\0') {
                 memcpy(unit->invocation_id, invocation_id, strlen(invocation_id) + 1);
-                unit_start_afresh(unit);
                 return;
         }
         memcpy(unit->invocation_id, invocation_id, strlen(invocation_id) + 1);
-        store_load_unit(unit);
+        unit_start_afresh(unit);
 }
 
 static void tell_mode(const struct unit *unit, enum mg_mode before) {

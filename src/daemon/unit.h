@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "core/history.h"
 #include "core/policy.h"
+#include "daemon/pressure.h"
 #include "host/cgroup.h"
 #include "host/config.h"
 #include "host/unit_name.h"
@@ -51,13 +52,15 @@ struct unit {
         struct mg_memory memory;
         uint64_t cpu_usage_usec;
         uint64_t checkpoint_at_usec;
-        struct mg_list processes; /* struct process.by_unit: those that have or had an agent */
+        struct mg_list processes; /* struct process.by_unit: those with an agent, now or once, and in the proc source all that were found */
         uint32_t n_processes;     /* of that list */
         uint32_t n_agents;        /* of these, connected and past hello */
         uint32_t n_pids; /* in the cgroup, as of the last minute; n_processes where nobody knows */
         bool sampled;    /* memory holds a sample */
         uint64_t slow_due_usec;    /* of the once-a-minute readings, scattered over the minute */
         uint64_t round_lost_bytes; /* of processes that ended during the round: no gain of ours */
+
+        struct unit_pressure pressure;
 
         /* decided */
         struct mg_policy_state policy;
@@ -77,7 +80,8 @@ struct unit {
         uint64_t created_usec;
         uint64_t mark; /* of the last discovery that saw it */
         bool configured;
-        bool state_dirty;
+        bool state_settled; /* what an earlier daemon saved has been taken up, or never will be */
+        uint64_t saved_usec;
 };
 
 /* All a new unit needs to be told apart. PATH NULL: a pseudo-unit. */
@@ -96,6 +100,9 @@ int unit_get(struct manager *manager, const struct unit_identity *identity, stru
 
 /* Ends a running round, lets go of the processes and their peers, frees. Returns NULL. */
 struct unit *unit_free(struct unit *unit);
+
+/* The same, and what was saved of it too: it is gone from the host. */
+void unit_end(struct unit *unit);
 
 /* By the name an operator types, or a cgroup path; NULL: none. With user units of one name, the first. */
 struct unit *unit_find(const struct manager *manager, const char *name_or_path);

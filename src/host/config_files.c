@@ -265,3 +265,17 @@ int config_file_read(const char *path, char **ret_text, size_t *ret_length) {
         *ret_length = length;
         return 0;
 }
+
+const char *config_file_error(int error) {
+        switch (error) {
+        case -EISDIR:
+        case -ENOTSUP:
+                return "not a regular file";
+        case -EFBIG:
+                return "larger than 4M";
+        case -EAGAIN:
+                return "it changed meanwhile, try again";
+        default:
+                return strerror(-error);
+        }
+}

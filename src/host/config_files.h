@@ -29,5 +29,8 @@ void config_files_done(struct mg_config_files *files);                 /* for MG
 /* PATH whole, with a NUL behind it (it may hold others). Returns 0 or -errno: -EFBIG, -EISDIR, -ENOTSUP for what is no file. */
 int config_file_read(const char *path, char **ret_text, size_t *ret_length);
 
+/* What config_file_read() returned, in words that follow "cannot be read: ". */
+const char *config_file_error(int error);
+
 /* "/etc/memguard.ini", as this build has it. */
 const char *config_main_file(void);

@@ -173,20 +173,6 @@ static int load_text(struct loader *loader, const char *file, const char *text, 
         return loader->out_of_memory ? -ENOMEM : r;
 }
 
-static const char *describe_read_error(int error) {
-        switch (error) {
-        case -EISDIR:
-        case -ENOTSUP:
-                return "is no regular file";
-        case -EFBIG:
-                return "is larger than 4M";
-        case -EAGAIN:
-                return "changed while it was read: try again";
-        default:
-                return strerror(-error);
-        }
-}
-
 static void free_charp(char **string) {
         free(*string);
 }
@@ -200,7 +186,7 @@ static int load_file(struct loader *loader, const char *path) {
                 return r;
         if (r < 0) {
                 problems_add(loader->problems, MG_SEVERITY_ERROR, path, 0, "cannot be read: %s",
-                             describe_read_error(r));
+                             config_file_error(r));
                 return 0;
         }
         return load_text(loader, path, text, length);

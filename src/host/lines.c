@@ -10,6 +10,7 @@ void lines_init(struct mg_lines *lines, int fd) {
         lines->fd = fd;
         lines->start = 0;
         lines->end = 0;
+        lines->delimiter = '\n';
         lines->at_end = false;
         lines->skipping = false;
 }
@@ -46,7 +47,7 @@ static bool cut(struct mg_lines *lines, size_t length, bool whole, char **ret_li
 int lines_next(struct mg_lines *lines, char **ret_line) {
         for (;;) {
                 size_t held = lines->end - lines->start;
-                char *newline = memchr(lines->buffer + lines->start, '\n', held);
+                char *newline = memchr(lines->buffer + lines->start, lines->delimiter, held);
 
                 if (newline) {
                         size_t length = (size_t) (newline - lines->buffer) - lines->start;

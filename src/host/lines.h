@@ -14,6 +14,7 @@ struct mg_lines {
         int fd; /* the caller's */
         size_t start;
         size_t end;
+        char delimiter; /* '\n'; environ has '\0' */
         bool at_end;
         bool skipping; /* the rest of an overlong line is still to come */
         char buffer[MG_LINE_MAX];

@@ -35,6 +35,7 @@ static int build_path(
         text_put(&text, proc_root);
         text_put_char(&text, '/');
         text_put_u64(&text, (uint64_t) pid);
+        text_put_char(&text, '/');
         text_put(&text, name);
         return text.overflow ? -ENAMETOOLONG : 0;
 }
@@ -51,7 +52,7 @@ static int gone_or(const char *proc_root, pid_t pid, int error, int absent) {
         return access(path, F_OK) < 0 ? -ESRCH : absent;
 }
 
-static int open_file(const char *proc_root, pid_t pid, const char *name) {
+int proc_open_file(const char *proc_root, pid_t pid, const char *name) {
         char path[PROC_PATH_MAX];
 
         int r = build_path(proc_root, pid, name, path);
@@ -68,13 +69,13 @@ static ssize_t read_file(
                 const char *name,
                 char *buffer,
                 size_t size) {
-        MG_CLEANUP(file_closep) int fd = open_file(proc_root, pid, name);
+        MG_CLEANUP(file_closep) int fd = proc_open_file(proc_root, pid, name);
 
         return fd < 0 ? fd : file_pread(fd, buffer, size);
 }
 
 int proc_open(const char *proc_root, pid_t pid, struct mg_proc *ret_proc) {
-        MG_CLEANUP(file_closep) int fd = open_file(proc_root, pid, "/statm");
+        MG_CLEANUP(file_closep) int fd = proc_open_file(proc_root, pid, "statm");
         char text[PROC_LINE_MAX];
         uint64_t start_time;
 
@@ -111,7 +112,7 @@ int proc_rss_anon(const struct mg_proc *proc, uint64_t *ret_bytes) {
 
 int proc_start_time(const char *proc_root, pid_t pid, uint64_t *ret_start_time) {
         char text[PROC_LINE_MAX];
-        ssize_t n = read_file(proc_root, pid, "/stat", text, sizeof(text));
+        ssize_t n = read_file(proc_root, pid, "stat", text, sizeof(text));
         if (n < 0)
                 return (int) n;
         return proc_stat_parse_start_time(text, ret_start_time);
@@ -120,7 +121,7 @@ int proc_start_time(const char *proc_root, pid_t pid, uint64_t *ret_start_time) 
 int proc_cpu_usage(const char *proc_root, pid_t pid, uint64_t *ret_usec) {
         char text[PROC_LINE_MAX];
         uint64_t ticks;
-        ssize_t n = read_file(proc_root, pid, "/stat", text, sizeof(text));
+        ssize_t n = read_file(proc_root, pid, "stat", text, sizeof(text));
         if (n < 0)
                 return (int) n;
         int r = proc_stat_parse_cpu_ticks(text, &ticks);
@@ -132,7 +133,7 @@ int proc_cpu_usage(const char *proc_root, pid_t pid, uint64_t *ret_usec) {
 
 int proc_cgroup_path(const char *proc_root, pid_t pid, char *ret_path, size_t size) {
         char text[PROC_CGROUP_MAX];
-        ssize_t n = read_file(proc_root, pid, "/cgroup", text, sizeof(text));
+        ssize_t n = read_file(proc_root, pid, "cgroup", text, sizeof(text));
         if (n == -ENODATA)
                 text[0] = '\0';
         else if (n < 0)
@@ -141,7 +142,7 @@ int proc_cgroup_path(const char *proc_root, pid_t pid, char *ret_path, size_t si
 }
 
 int proc_comm(const char *proc_root, pid_t pid, char *ret_comm, size_t size) {
-        ssize_t n = read_file(proc_root, pid, "/comm", ret_comm, size);
+        ssize_t n = read_file(proc_root, pid, "comm", ret_comm, size);
         if (n < 0)
                 return (int) n;
         if (n > 0 && ret_comm[n - 1] == '\n')
@@ -153,7 +154,7 @@ int proc_exe(const char *proc_root, pid_t pid, char *ret_path, size_t size) {
         static const char deleted[] = " (deleted)";
         char path[PROC_PATH_MAX];
 
-        int r = build_path(proc_root, pid, "/exe", path);
+        int r = build_path(proc_root, pid, "exe", path);
         if (r < 0)
                 return r;
         ssize_t n = readlink(path, ret_path, size);
@@ -215,7 +216,7 @@ int proc_status(const char *proc_root, pid_t pid, struct mg_proc_status *ret_sta
         struct mg_proc_status status = {
                 .uid = (uid_t) -1, .real_uid = (uid_t) -1, .state = '?', .swap_bytes = MG_UNKNOWN
         };
-        MG_CLEANUP(file_closep) int fd = open_file(proc_root, pid, "/status");
+        MG_CLEANUP(file_closep) int fd = proc_open_file(proc_root, pid, "status");
         struct mg_lines lines;
         char *line;
         int r;
@@ -234,7 +235,7 @@ int proc_status(const char *proc_root, pid_t pid, struct mg_proc_status *ret_sta
 }
 
 int proc_anon_huge(const char *proc_root, pid_t pid, uint64_t *ret_bytes) {
-        MG_CLEANUP(file_closep) int fd = open_file(proc_root, pid, "/smaps_rollup");
+        MG_CLEANUP(file_closep) int fd = proc_open_file(proc_root, pid, "smaps_rollup");
         uint64_t bytes = MG_UNKNOWN;
         struct mg_lines lines;
         const char *value;

@@ -25,6 +25,9 @@ void proc_close(struct mg_proc *proc);
 /* The tick: one pread of statm. RssAnon = resident - shared, in bytes; 0 of a zombie. */
 int proc_rss_anon(const struct mg_proc *proc, uint64_t *ret_bytes);
 
+/* Any file of the process, for reading: a descriptor, -ESRCH when it is gone, -ENODATA when it lives and has no such file. */
+int proc_open_file(const char *proc_root, pid_t pid, const char *name);
+
 int proc_start_time(const char *proc_root, pid_t pid, uint64_t *ret_start_time);
 
 /* The cgroup that says which unit it is in (proc_cgroup_parse()); "/" also where the kernel has no cgroups. */

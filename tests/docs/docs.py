@@ -3,7 +3,7 @@
 """Whatever a user can type or link against is in its manual page.
 
 docs.py words PAGE REGEX SOURCE...     every match of REGEX (its group, where it has one) in the sources
-docs.py options PAGE PROGRAM [ARG...]  every option that PROGRAM ARG... --help prints
+docs.py options PAGE PROGRAM [ARG...]  every option, and every command, that PROGRAM ARG... --help prints
 
 A PAGE, SOURCE or PROGRAM that is not there skips the test (exit code 77), or fails it where
 MEMGUARD_MUST_WORK=1.
@@ -53,7 +53,9 @@ def options_of(program, *arguments):
     if run.returncode != 0:
         print(f'{program} --help: exit code {run.returncode}')
         sys.exit(1)
-    return set(re.findall(r'(?<![\w-])(--[a-z][a-z0-9-]*|-[A-Za-z])(?![\w-])', run.stdout))
+    options = re.findall(r'(?<![\w-])(--[a-z][a-z0-9-]*|-[A-Za-z])(?![\w-])', run.stdout)
+    commands = re.findall(r'^  ([a-z][a-z-]*) ', run.stdout, flags=re.M)
+    return {*options, *commands}
 
 
 def main():

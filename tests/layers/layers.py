@@ -4,10 +4,12 @@
 
 layers.py archive LAYER FILE           undefined symbols of a static library against layers.allow
 layers.py shared FILE PATTERN...       libc is all it needs, PATTERNs are all it exports
+layers.py musl FILE                    what musl's libc lacks is weak, or a preloaded musl program exits with 127
 layers.py sources SRC                  each layer includes only the layers below it, and no floating point
                                        stands where none may
 """
 import fnmatch
+import glob
 import os
 import re
 import subprocess
@@ -33,6 +35,11 @@ NEVER_INCLUDED = {'proto': {'stdio.h', 'stdlib.h', 'unistd.h', 'time.h'},
                   'core': {'stdio.h', 'stdlib.h', 'unistd.h', 'time.h', 'sys/time.h'},
                   'agent': {'stdio.h'},
                   'base': {'stdio.h', 'stdlib.h', 'locale.h'}}
+
+
+# The sanitizers' runtimes are there in builds with -Db_sanitize only.
+NEEDED = ('libc.so.6', 'ld-linux*', 'libasan.so.*', 'libubsan.so.*', 'libtsan.so.*')
+NOT_IN_MUSL = {'fcntl64'}
 
 
 def output_of(*command):
@@ -78,16 +85,42 @@ def check_archive(layer, archive):
 
 def check_shared(path, *patterns):
     problems = []
-    dynamic = output_of('readelf', '-dW', path)
-    for needed in re.findall(r'\(NEEDED\).*\[(.*?)\]', '\n'.join(dynamic)):
-        if not matches(needed, ('libc.so.6', 'ld-linux*', 'libc.musl-*', 'libasan.so.*', 'libubsan.so.*', 'libtsan.so.*')):
+    dynamic = '\n'.join(output_of('readelf', '-dW', path))
+    for needed in re.findall(r'\(NEEDED\).*\[(.*?)\]', dynamic):
+        if not matches(needed, NEEDED):
             problems.append(f'{path} needs {needed}: libc is all that every program has')
+    if 'NODELETE' not in dynamic:
+        problems.append(f'{path} lacks -z nodelete: dlclose() would unmap the running thread')
+    for flag in ('STATIC_TLS', 'TEXTREL'):
+        if flag in dynamic:
+            problems.append(f'{path} has {flag}')
     exported = [line.split()[-1].split('@')[0] for line in output_of('nm', '-D', '--defined-only', path)]
     if not exported:
         problems.append(f'{path} exports nothing')
     problems += [f'{path} exports {name}: a name of the host program may be the same'
                  for name in sorted(exported) if not matches(name, patterns)]
     return problems
+
+
+def check_musl(path):
+    """Names of large-file support are aliases that musl's loader knows by this rule or as symbols."""
+    libraries = glob.glob('/usr/lib/*-linux-musl/libc.so') + glob.glob('/lib/ld-musl-*.so.1')
+    if not libraries:
+        skip('no musl: install the Debian package musl')
+    has = {line.split()[-1] for line in output_of('nm', '-D', '--defined-only', libraries[0])}
+    lacking = []
+    for line in output_of('nm', '-D', '--undefined-only', path):
+        kind, name = line.split()[-2:]
+        name = name.split('@')[0]
+        alias = name[:-2] if name.endswith('64') and name not in NOT_IN_MUSL else name
+        if kind == 'U' and not {name, alias} & has:
+            lacking.append(f'{path} needs {name}(), which musl lacks: make it weak')
+    return lacking
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(1 if os.environ.get('MEMGUARD_MUST_WORK') == '1' else 77)
 
 
 def without_comments(text):
@@ -133,7 +166,7 @@ def check_sources(root):
 
 
 def main():
-    checks = {'archive': check_archive, 'shared': check_shared, 'sources': check_sources}
+    checks = {'archive': check_archive, 'shared': check_shared, 'musl': check_musl, 'sources': check_sources}
     problems = checks[sys.argv[1]](*sys.argv[2:])
     for problem in problems:
         print(problem)

@@ -110,9 +110,11 @@ static void test_duty_prediction(void **state) {
                 { 100, MG_GIB, MG_GIB / 2,
                   100 }, /* never down: the chunks may all still be there */
                 { 100, MG_GIB, 0, 100 },
-                { 100, 0, MG_GIB, 100 }, /* measured on nothing: nothing to scale by */
+                { 100, 0, MG_GIB, 3200 }, /* measured on next to nothing: on the grain */
+                { 20, 140 * MG_KIB, MG_GIB, 640 },
+                { 100, MG_DUTY_GRAIN_BYTES, 2 * MG_DUTY_GRAIN_BYTES, 200 },
                 { 0, MG_GIB, 2 * MG_GIB, 0 },
-                { 100, 1, MG_UNKNOWN - 1, MG_UNKNOWN - 1 },
+                { 1 << 30, 1, MG_UNKNOWN - 1, MG_UNKNOWN - 1 },
         };
         for (size_t i = 0; i < MG_ELEMENTS(cases); i++)
                 assert_int_equal(

@@ -19,6 +19,7 @@
 #include "base/macros.h"
 #include "host/cgroup.h"
 #include "host/memory_stat.h"
+#include "skip.h"
 
 #define NGINX "/system.slice/nginx.service"
 
@@ -233,10 +234,8 @@ static void test_walk_own_mount(void **state) {
         unsigned n = 0;
 
         assert_int_equal(cgroup_find_root(NULL, path, sizeof(path), &hierarchy), 0);
-        if (hierarchy == MG_HIERARCHY_NONE) {
-                print_message("skipped: no memory controller here\n");
-                skip();
-        }
+        if (hierarchy == MG_HIERARCHY_NONE)
+                skip_because("no memory controller on this machine");
         assert_true(cgroup_walk(path, check_shape, &n) >= 0);
         assert_true(n > 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* memguard.ini: which section wins, what is refused and in which words. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "base/macros.h"
 #include "host/config.h"
 #include "host/config_keys.h"
@@ -511,6 +513,46 @@ static void test_cooldowns_meet(void **state) {
         assert_int_equal(unit.cooldown_max_usec, MG_USEC_PER_HOUR);
 }
 
+/* conf/memguard.ini with its keys uncommented: all of them, each with the default it has. */
+static void test_shipped_file(void **state) {
+        char path[512], text[16384], live[16384] = "", name[64];
+        MG_CLEANUP(config_freep) struct mg_config *config = NULL;
+        struct mg_unit_config unit, expected;
+        struct mg_daemon_config daemon;
+        size_t keys = 0;
+
+        snprintf(path, sizeof(path), "%s/../../../conf/memguard.ini", getenv("TEST_DATA"));
+        assert_true(file_read_at(AT_FDCWD, path, text, sizeof(text)) > 0);
+        config = config_free(load_good(text));
+        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+                bool is_key = sscanf(line, "#%63[A-Za-z]=", name) == 1 &&
+                              line[1 + strlen(name)] == '=';
+                keys += is_key;
+                strcat(strcat(live, is_key ? line + 1 : line), "\n");
+        }
+        assert_int_equal(keys, MG_DAEMON_KEY_COUNT + _MG_UNIT_KEY_MAX);
+
+        config = load_good(live);
+        unit_config_defaults(&expected);
+        config_unit(config, "a.service", NULL, &unit, NULL);
+        for (size_t key = 0; key < _MG_UNIT_KEY_MAX; key++) {
+                char have[64], want[64];
+                assert_string_equal(
+                                unit_key_format(&unit, (enum mg_unit_key) key, have, sizeof(have)),
+                                unit_key_format(&expected, (enum mg_unit_key) key, want,
+                                                sizeof(want)));
+        }
+        daemon_config_defaults(&daemon);
+        for (size_t i = 0; i < MG_DAEMON_KEY_COUNT; i++) {
+                char have[64], want[64];
+                assert_string_equal(
+                                config_key_write(
+                                                &daemon_keys[i], config_daemon(config), have,
+                                                sizeof(have)),
+                                config_key_write(&daemon_keys[i], &daemon, want, sizeof(want)));
+        }
+}
+
 static bool is_nginx(void *userdata, const char *pattern) {
         return config_pattern_matches(pattern, "nginx.service", "/system.slice/nginx.service");
 }
@@ -546,6 +588,7 @@ int main(void) {
                 cmocka_unit_test(test_odd_files),
                 cmocka_unit_test(test_round_trip),
                 cmocka_unit_test(test_cooldowns_meet),
+                cmocka_unit_test(test_shipped_file),
                 cmocka_unit_test(test_unmatched),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

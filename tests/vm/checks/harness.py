@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the guest's checks share: the list of them, their results as TAP, and short names for what they do to systemd.
 
-A check is a function; it fails by an exception. Checks run in the order of their files, each leaves the host as it was: the
-daemon running, no unit of its own left. Waiting is always for a condition, with a limit far above what it takes.
+A check is a function; it fails by an exception. Checks run in the order of their files; before each the daemon is started
+if need be. Each leaves no unit of its own. Waiting is always for a condition, with a limit far above what it takes.
 """
 import contextlib
 import fnmatch
@@ -20,17 +20,25 @@ CONFIG = '/etc/memguard.ini.d'
 DAEMON = 'memguard.service'
 MIB = 1 << 20
 CHECKS = []
+SLOWNESS = 1.0
 
 
 class Skip(Exception):
     """The check cannot be made here; the text says why."""
 
 
-def check(name):
+def check(name, daemon=True):
+    """DAEMON: whether it must run before the check begins."""
     def register(function):
-        CHECKS.append((name, function))
+        CHECKS.append((name, function, daemon))
         return function
     return register
+
+
+def measure_slowness():
+    """How much slower than by itself this guest runs: an emulated one boots in about 20 s when nothing else is going on."""
+    with open('/proc/uptime') as f:
+        return max(1.0, float(f.read().split()[0]) / 20)
 
 
 def load():
@@ -40,12 +48,17 @@ def load():
 
 
 def run_checks(patterns, out):
+    global SLOWNESS
+    SLOWNESS = measure_slowness()
     load()
     wanted = [c for c in CHECKS if not patterns or any(fnmatch.fnmatch(c[0], f'*{p}*') for p in patterns)]
     print(f'1..{len(wanted)}', file=out, flush=True)
-    for number, (name, function) in enumerate(wanted, 1):
+    write(f'{CONFIG}/00-checks.conf', '[Daemon]\nIntervalSec=1s\n')
+    for number, (name, function, daemon) in enumerate(wanted, 1):
         started = time.monotonic()
         try:
+            if daemon:
+                ensure_daemon()
             function()
             line, detail = f'ok {number} - {name}', f'{time.monotonic() - started:.1f} s'
         except Skip as reason:
@@ -60,15 +73,14 @@ def run_checks(patterns, out):
 def diagnose():
     """What a person would look at first."""
     text = ''
-    for command in (['journalctl', '-b', '-n', '60', '--no-pager', '-o', 'short-monotonic'],
-                    ['systemctl', '--no-pager', 'status', 'memguard.service', 'memguard.socket'],
-                    ['memguardctl', '--no-pager', 'status']):
-        result = run(*command, ok=None)
-        text += f'\n$ {" ".join(command)}\n{result.stdout}{result.stderr}'
+    for command in ('journalctl -b -n 60 --no-pager -o short-monotonic', 'systemctl --no-pager status memguard.service memguard.socket',
+                    'memguardctl --no-pager status'):
+        result = run(*command.split(), ok=None)
+        text += f'\n$ {command}\n{result.stdout}{result.stderr}'
     return text
 
 
-def run(*command, ok=True, user=None, timeout=120, **more):
+def run(*command, ok=True, user=None, timeout=600, **more):
     """Runs a command. OK: True, it must succeed; False, it must fail; None, either."""
     if user:
         command = ('setpriv', '--reuid', user, '--regid', user, '--clear-groups', *command)
@@ -92,13 +104,13 @@ def is_active(unit):
 
 def wait_until(condition, what, seconds=90):
     """Returns the first true value of CONDITION()."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * SLOWNESS
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f'waited {seconds} s in vain: {what}')
+            raise AssertionError(f'waited {seconds * SLOWNESS:.0f} s in vain: {what}')
         time.sleep(0.3)
 
 
@@ -173,31 +185,66 @@ def preload_library():
     return found[0]
 
 
+def preload_variables():
+    return [f'LD_PRELOAD={preload_library()}', 'MEMGUARD_DELAY=100ms']
+
+
+def configure(unit, section):
+    """Adds the unit's part of the configuration, or takes it away (None)."""
+    path = f'{CONFIG}/50-{unit}.conf'
+    if section is None:
+        remove(path)
+    else:
+        write(path, f'[{unit}]\n{section}\n')
+    run('memguardctl', 'reload', ok=None if section is None else True)
+
+
 @contextlib.contextmanager
-def service(name, command, section='', preload=True, more='', start=True):
-    """A unit that runs COMMAND, with the agent by a drop-in and SECTION as its part of the configuration."""
-    unit = f'/run/systemd/system/{name}'
-    write(unit, f'[Unit]\nDescription={name} of the checks\n[Service]\nExecStart={command}\nTimeoutStopSec=20s\n{more}')
-    if preload:
-        write(f'{unit}.d/memguard.conf', f'[Service]\nEnvironment=LD_PRELOAD={preload_library()}\n'
-              'Environment=MEMGUARD_DELAY=100ms\n')
-    if section:
-        write(f'{CONFIG}/50-{name}.conf', f'[{name}]\n{section}\n')
-        systemctl('reload', DAEMON)
-    systemctl('daemon-reload')
+def ended(unit, section):
+    """Whatever happens: afterwards there is no such unit and no section for it."""
     try:
-        if start:
-            systemctl('start', name)
-        yield name
+        yield unit
+    except Exception as error:
+        for verb in ('status', 'explain'):
+            result = run('memguardctl', '--no-pager', verb, unit, ok=None)
+            error.add_note(f'$ memguardctl {verb} {unit}\n{result.stdout}{result.stderr}')
+        raise
     finally:
-        systemctl('kill', '-s', 'KILL', name, ok=None)
-        systemctl('stop', name, ok=None)
-        systemctl('reset-failed', name, ok=None)
-        remove(unit)
-        remove(f'{unit}.d/memguard.conf')
-        remove(f'{CONFIG}/50-{name}.conf')
-        systemctl('daemon-reload')
-        systemctl('reload', DAEMON, ok=None)
+        systemctl('kill', '-s', 'KILL', unit, ok=None)
+        systemctl('stop', unit, ok=None)
+        systemctl('reset-failed', unit, ok=None)
+        if section:
+            configure(unit, None)
+
+
+@contextlib.contextmanager
+def service(unit, command, section='', preload=True, properties=()):
+    """A transient unit (no daemon-reload, which takes seconds here) that runs COMMAND with the agent."""
+    if section:
+        configure(unit, section)
+    variables = [f'Environment={v}' for v in preload_variables()] if preload else []
+    with ended(unit, section):
+        run('systemd-run', '--quiet', f'--unit={unit}', '--service-type=exec', '--property=TimeoutStopSec=20s',
+            *(f'--property={p}' for p in (*variables, *properties)), *command.split())
+        yield unit
+
+
+@contextlib.contextmanager
+def enrolled_service(unit, command, section):
+    """The same as an operator has it: a unit file, a drop-in that sets LD_PRELOAD, a section."""
+    path = f'/run/systemd/system/{unit}'
+    variables = ''.join(f'Environment={v}\n' for v in preload_variables())
+    write(path, f'[Unit]\nDescription=Enrolled\n[Service]\nExecStart={command}\n')
+    write(f'{path}.d/memguard.conf', f'[Service]\n{variables}')
+    systemctl('daemon-reload')
+    configure(unit, section)
+    try:
+        with ended(unit, section):
+            systemctl('start', unit)
+            yield unit
+    finally:
+        remove(path)
+        remove(f'{path}.d/memguard.conf')
 
 
 def main_pid(unit):
@@ -205,7 +252,7 @@ def main_pid(unit):
 
 
 def ensure_daemon():
-    """Whatever the check before has left: the daemon runs and answers."""
+    """Whatever went before: the daemon runs and answers."""
     if not is_active(DAEMON):
         systemctl('reset-failed', DAEMON, 'memguard.socket', ok=None)
         systemctl('start', DAEMON)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+# bash completion for memguardctl(1)
+
+_memguardctl_units() {
+        memguardctl "$@" --no-legend --no-pager --json=off status 2>/dev/null | awk '{ print $1 }'
+}
+
+_memguardctl() {
+        local cur=${COMP_WORDS[COMP_CWORD]} word verb= i
+        local -a connection=()
+        local verbs="status survey list-processes explain advise trim pause resume reload check-config cat-config simulate log-level"
+        local options="--help --version --runtime-directory= --config= --json= --no-pager --no-legend --dry-run --all -j -h"
+
+        for ((i = 1; i < COMP_CWORD; i++)); do
+                word=${COMP_WORDS[i]}
+                case $word in
+                --runtime-directory)
+                        # "=" is a word break of its own
+                        connection=(--runtime-directory="${COMP_WORDS[i + 2]}")
+                        ((i += 2))
+                        ;;
+                --json | --config)
+                        ((i += 2))
+                        ;;
+                -*) ;;
+                *)
+                        [[ -n $verb ]] || verb=$word
+                        ;;
+                esac
+        done
+
+        if [[ $cur == "=" || ${COMP_WORDS[COMP_CWORD - 1]} == "=" ]]; then
+                local name=${COMP_WORDS[COMP_CWORD - 1]}
+                [[ $cur == "=" ]] && cur= || name=${COMP_WORDS[COMP_CWORD - 2]}
+                case $name in
+                --json) mapfile -t COMPREPLY < <(compgen -W "short pretty off" -- "$cur") ;;
+                --config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+                --runtime-directory) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+                esac
+                return
+        fi
+        if [[ $cur == -* ]]; then
+                mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+                [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
+                return
+        fi
+        case $verb in
+        "") mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$cur") ;;
+        status | list-processes | explain | advise | trim | pause | resume)
+                mapfile -t COMPREPLY < <(compgen -W "$(_memguardctl_units "${connection[@]}")" -- "$cur")
+                ;;
+        check-config | cat-config | simulate) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+        log-level) mapfile -t COMPREPLY < <(compgen -W "err warning notice info debug" -- "$cur") ;;
+        esac
+}
+
+complete -F _memguardctl memguardctl

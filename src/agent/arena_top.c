@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* glibc's layout. Layer: agent; no allocation. */
+#include "agent/arena_top.h"
+
+#include "agent/peek.h"
+
+#define CHUNK_FLAGS       UINT64_C(7)
+#define CHUNK_PREV_IN_USE UINT64_C(1)
+#define CHUNK_IS_MMAPPED  UINT64_C(2)
+#define CHUNK_NON_MAIN    UINT64_C(4)
+
+/* A chunk begins two words before its block. */
+#define CHUNK_HEADER_BYTES (2 * sizeof(size_t))
+
+/* The pointer to the top stands behind a lock, flags and the fast bins: word 12 in all those versions. */
+#define HEAD_WORDS 40
+
+/* 256 GiB in one arena. Stops a chain that was read while it changed. */
+#define MAX_HEAPS 4096
+
+/* The compiler knows what malloc() returns, and that nothing lies before it: it is not told that this is such a block. */
+static uintptr_t forget_origin(const void *block) {
+        uintptr_t address = (uintptr_t) block;
+
+        __asm__("" : "+r"(address));
+        return address;
+}
+
+static size_t chunk_word(const void *block) {
+        return *(const volatile size_t *) (forget_origin(block) - sizeof(size_t));
+}
+
+size_t chunk_bytes(const void *block) {
+        return chunk_word(block) & ~CHUNK_FLAGS;
+}
+
+bool chunk_is_in_thread_arena(const void *block) {
+        return (chunk_word(block) & (CHUNK_NON_MAIN | CHUNK_IS_MMAPPED)) == CHUNK_NON_MAIN;
+}
+
+bool chunk_is_mmapped(const void *block) {
+        return chunk_word(block) & CHUNK_IS_MMAPPED;
+}
+
+const struct mg_heap_header *chunk_heap(const void *block) {
+        return (const struct mg_heap_header
+                                *) (forget_origin(block) & ~(uintptr_t) (MG_HEAP_ALIGNMENT - 1));
+}
+
+static bool is_top(const void *arena, uintptr_t chunk, size_t *ret_bytes) {
+        uintptr_t heap = chunk & ~(uintptr_t) (MG_HEAP_ALIGNMENT - 1);
+        struct mg_heap_header header;
+        size_t word;
+
+        if (heap == 0 || chunk % CHUNK_HEADER_BYTES != 0 ||
+            !peek_read(heap, &header, sizeof(header)))
+                return false;
+        if (header.arena != arena || header.size > MG_HEAP_ALIGNMENT ||
+            chunk + CHUNK_HEADER_BYTES > heap + header.size ||
+            !peek_read(chunk + sizeof(size_t), &word, sizeof(word)))
+                return false;
+        size_t bytes = word & ~CHUNK_FLAGS;
+        if (!(word & CHUNK_PREV_IN_USE) || chunk + bytes != heap + header.size)
+                return false;
+        *ret_bytes = bytes;
+        return true;
+}
+
+bool arena_find_top(const void *arena, uintptr_t *ret_block, size_t *ret_bytes) {
+        uintptr_t head[HEAD_WORDS];
+
+        if (!peek_read((uintptr_t) arena, head, sizeof(head)))
+                return false;
+        for (size_t i = 0; i < HEAD_WORDS; i++) {
+                /* Most of the head points into itself: empty bins. */
+                if (head[i] - (uintptr_t) arena < MG_KIB * 4 || !is_top(arena, head[i], ret_bytes))
+                        continue;
+                *ret_block = head[i] + CHUNK_HEADER_BYTES;
+                return true;
+        }
+        return false;
+}
+
+bool arena_sum_heaps(const void *arena, uint64_t *ret_bytes) {
+        uintptr_t top, heap;
+        size_t top_bytes;
+        uint64_t sum = 0;
+
+        if (!arena_find_top(arena, &top, &top_bytes))
+                return false;
+        heap = top & ~(uintptr_t) (MG_HEAP_ALIGNMENT - 1);
+        for (int i = 0; heap && i < MAX_HEAPS; i++) {
+                struct mg_heap_header header;
+                if (!peek_read(heap, &header, sizeof(header)) || header.arena != arena)
+                        return false;
+                sum += header.size;
+                heap = (uintptr_t) header.previous;
+        }
+        *ret_bytes = sum;
+        return true;
+}

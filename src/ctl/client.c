@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* Connection, call, and the one line that an error is worth. Layer: ctl. */
+#include "ctl/client.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <systemd/sd-bus.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/macros.h"
+#include "ctl/bus_json.h"
+#include "ctl/ctl.h"
+#include "host/bus_api.h"
+
+/* A trim is answered when the whole round of a unit is over: AgentTimeoutSec= for each of its processes. */
+#define CALL_TIMEOUT_USEC (5 * MG_USEC_PER_MIN)
+
+/* By descriptor and not by address, whose escaping libsystemd leaves to its callers. */
+static int open_private_socket(const char *directory, sd_bus **ret_bus) {
+        MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        MG_CLEANUP(file_closep) int fd = -EBADF;
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+        int n =
+                        snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", directory,
+                                 MG_BUS_SOCKET);
+        if (n < 0 || (size_t) n >= sizeof(address.sun_path))
+                return -ENAMETOOLONG;
+        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (fd < 0)
+                return -errno;
+        if (connect(fd, (struct sockaddr *) &address, sizeof(address)) < 0)
+                return -errno;
+        int r = sd_bus_new(&bus);
+        if (r < 0)
+                return r;
+        r = sd_bus_set_fd(bus, fd, fd);
+        if (r < 0)
+                return r;
+        (void) MG_TAKE_FD(fd);
+        r = sd_bus_start(bus);
+        if (r < 0)
+                return r;
+        *ret_bus = MG_TAKE(bus);
+        return 0;
+}
+
+static bool is_no_daemon(int error) {
+        return error == -ENOENT || error == -ECONNREFUSED || error == -ENOTDIR ||
+               error == -ECONNRESET || error == -EPIPE;
+}
+
+static int report_unreachable(const char *directory, int error) {
+        if (is_no_daemon(error)) {
+                fprintf(stderr,
+                        "memguardctl: memguardd is not running (nothing listens on %s/%s)\n",
+                        directory, MG_BUS_SOCKET);
+                return CTL_NO_DAEMON;
+        }
+        fprintf(stderr, "memguardctl: cannot reach memguardd on %s/%s: %s\n", directory,
+                MG_BUS_SOCKET, strerror(-error));
+        return error == -EACCES || error == -EPERM ? CTL_DENIED : CTL_FAILED;
+}
+
+/* A directory that was named is the only place to look. *ret_destination is NULL peer to peer. */
+static int open_daemon(sd_bus **ret_bus, const char **ret_destination) {
+        const char *directory = ctl_options.runtime_directory ?: MG_RUNTIME_DIRECTORY;
+
+        *ret_destination = NULL;
+        int r = open_private_socket(directory, ret_bus);
+        if (r >= 0)
+                return CTL_OK;
+        if (!ctl_options.runtime_directory && sd_bus_open_system(ret_bus) >= 0) {
+                *ret_destination = MG_BUS_NAME;
+                return CTL_OK;
+        }
+        return report_unreachable(directory, r);
+}
+
+static int report_error(const sd_bus_error *error, int r) {
+        static const struct {
+                const char *name;
+                enum ctl_exit exit;
+        } known[] = {
+                { MG_BUS_ERROR_NO_SUCH_UNIT, CTL_NO_SUCH_UNIT },
+                { SD_BUS_ERROR_ACCESS_DENIED, CTL_DENIED },
+                { SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED, CTL_DENIED },
+                { SD_BUS_ERROR_SERVICE_UNKNOWN, CTL_NO_DAEMON },
+                { SD_BUS_ERROR_NAME_HAS_NO_OWNER, CTL_NO_DAEMON },
+        };
+
+        for (size_t i = 0; i < MG_ELEMENTS(known); i++) {
+                if (!sd_bus_error_has_name(error, known[i].name))
+                        continue;
+                if (known[i].exit == CTL_NO_DAEMON)
+                        return report_unreachable(MG_RUNTIME_DIRECTORY, -ENOENT);
+                if (known[i].exit == CTL_DENIED)
+                        fputs("memguardctl: permission denied: acting is for root, reading for everyone\n",
+                              stderr);
+                else
+                        fprintf(stderr, "memguardctl: %s\n", error->message);
+                return known[i].exit;
+        }
+        if (!sd_bus_error_is_set(error) && is_no_daemon(r))
+                fputs("memguardctl: memguardd went away before it answered\n", stderr);
+        else
+                fprintf(stderr, "memguardctl: %s\n",
+                        sd_bus_error_is_set(error) && error->message ? error->message
+                                                                     : strerror(-r));
+        return CTL_FAILED;
+}
+
+static int send_call(sd_bus *bus, sd_bus_message *call, json_t **ret_reply) {
+        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        MG_CLEANUP(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+
+        int r = sd_bus_call(bus, call, CALL_TIMEOUT_USEC, &error, &reply);
+        if (r < 0)
+                return report_error(&error, r);
+        json_t *value = NULL;
+        r = bus_to_json(reply, &value);
+        if (r < 0) {
+                fprintf(stderr, "memguardctl: memguardd's answer cannot be read: %s\n",
+                        strerror(-r));
+                return CTL_FAILED;
+        }
+        *ret_reply = value;
+        return CTL_OK;
+}
+
+/* Builds the call with APPEND's arguments and sends it. */
+static int call_with(
+                json_t **ret_reply,
+                const char *method,
+                int (*append)(sd_bus_message *call, void *userdata),
+                void *userdata) {
+        MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+        const char *destination;
+
+        int exit_code = open_daemon(&bus, &destination);
+        if (exit_code != CTL_OK)
+                return exit_code;
+        int r = sd_bus_message_new_method_call(
+                        bus, &call, destination, MG_BUS_PATH, MG_BUS_INTERFACE, method);
+        if (r >= 0)
+                r = append(call, userdata);
+        if (r < 0) {
+                fprintf(stderr, "memguardctl: cannot make the call %s: %s\n", method, strerror(-r));
+                return CTL_FAILED;
+        }
+        return send_call(bus, call, ret_reply);
+}
+
+struct typed_arguments {
+        const char *types;
+        va_list values;
+};
+
+static int append_typed(sd_bus_message *call, void *userdata) {
+        struct typed_arguments *arguments = userdata;
+
+        if (!*arguments->types)
+                return 0;
+        return sd_bus_message_appendv(call, arguments->types, arguments->values);
+}
+
+int client_call(json_t **ret_reply, const char *method, const char *types, ...) {
+        struct typed_arguments arguments = { .types = types };
+
+        va_start(arguments.values, types);
+        int exit_code = call_with(ret_reply, method, append_typed, &arguments);
+        va_end(arguments.values);
+        return exit_code;
+}
+
+static int append_names(sd_bus_message *call, void *userdata) {
+        return sd_bus_message_append_strv(call, userdata);
+}
+
+int client_call_names(json_t **ret_reply, const char *method, char **names) {
+        return call_with(ret_reply, method, append_names, names);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hosts that give up rights, by the C library and by raw system calls, most of them single-threaded but for the
+ * agent: what a second thread could spoil.
+ */
+#include "host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NOBODY 65534
+
+int capset(cap_user_header_t header, const cap_user_data_t data);
+
+typedef int (*capset_fn)(cap_user_header_t header, const cap_user_data_t data);
+
+static int raw_capset(cap_user_header_t header, const cap_user_data_t data) {
+        return (int) syscall(SYS_capset, header, data);
+}
+
+static int drop_capabilities(capset_fn set, unsigned kept) {
+        struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct data[2] = { { .effective = kept, .permitted = kept } };
+
+        return set(&header, data);
+}
+
+static const char *outcome(int r) {
+        return r == 0 ? "ok" : strerror(errno);
+}
+
+/* All ids one after the other, as a daemon does at start. */
+static int run_setuid(void) {
+        const gid_t groups[] = { NOBODY };
+
+        host_pause(300);
+        printf("setgroups %s\n", outcome(setgroups(1, groups)));
+        printf("setresgid %s\n", outcome(setresgid(NOBODY, NOBODY, NOBODY)));
+        printf("setresuid %s\n", outcome(setresuid(NOBODY, NOBODY, NOBODY)));
+        host_pause(500);
+        printf("back %s\n", outcome(setuid(0)));
+        return 0;
+}
+
+/* Without CAP_SETUID in the one thread, the C library's setuid() would succeed in one that kept it, and abort. */
+static int drop_then_setuid(capset_fn set) {
+        host_pause(300);
+        printf("capset %s\n", outcome(drop_capabilities(set, 0)));
+        printf("setuid %s\n", outcome(setuid(NOBODY)));
+        host_pause(300);
+        printf("uid %d\n", (int) getuid());
+        return 0;
+}
+
+static int run_capset_setuid(void) {
+        return drop_then_setuid(capset);
+}
+
+static int run_raw_capset_setuid(void) {
+        return drop_then_setuid(raw_capset);
+}
+
+static int run_keep_setuid_only(void) {
+        host_pause(300);
+        printf("capset %s\n", outcome(drop_capabilities(raw_capset, 1U << CAP_SETUID)));
+        printf("setuid %s\n", outcome(setuid(NOBODY)));
+        host_pause(300);
+        printf("again %s\n", outcome(setuid(0)));
+        return 0;
+}
+
+static int run_bounding_set(void) {
+        host_pause(300);
+        for (unsigned long capability = 0; capability <= CAP_LAST_CAP; capability++)
+                if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0)
+                        printf("%lu %s\n", capability, strerror(errno));
+        printf("no_new_privs %s\n", outcome(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
+        printf("setuid %s\n", outcome(setuid(NOBODY)));
+        host_pause(300);
+        return 0;
+}
+
+static int run_keep_capabilities(void) {
+        host_pause(300);
+        printf("keep %s\n", outcome(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)));
+        printf("setuid %s\n", outcome(setuid(NOBODY)));
+        printf("capset %s\n", outcome(drop_capabilities(capset, 1U << CAP_NET_BIND_SERVICE)));
+        host_pause(300);
+        return 0;
+}
+
+/* Only for the calling thread: the agent has to see for itself that it has more. */
+static int run_raw_setuid(void) {
+        host_pause(300);
+        printf("setresuid %s\n", outcome((int) syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY)));
+        host_pause(700);
+        return 0;
+}
+
+static int run_unshare_user(void) {
+        host_pause(300);
+        printf("unshare %s\n", outcome(unshare(CLONE_NEWUSER)));
+        host_pause(300);
+        return 0;
+}
+
+static int run_unshare_mount(void) {
+        host_pause(300);
+        int own = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+        printf("unshare %s\n", outcome(unshare(CLONE_NEWNS)));
+        printf("setns %s\n", outcome(setns(own, CLONE_NEWNS)));
+        host_pause(300);
+        return 0;
+}
+
+/* Kills the process at socket(2), allows the rest. */
+static const struct sock_filter kill_socket[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+};
+static const struct sock_fprog kill_socket_program = { 4, (struct sock_filter *) kill_socket };
+
+static int filter_and_go_on(int r) {
+        printf("filter %s\n", outcome(r));
+        /* The daemon drops the connection meanwhile: an agent that came back would end us. */
+        host_work(1500);
+        printf("setuid %s\n", outcome(setuid(NOBODY)));
+        host_pause(300);
+        return 0;
+}
+
+static int run_seccomp_tsync(void) {
+        host_work(300);
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        return filter_and_go_on(
+                        (int) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                                      SECCOMP_FILTER_FLAG_TSYNC, &kill_socket_program));
+}
+
+static int run_seccomp_early(void) {
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        return filter_and_go_on((int) syscall(
+                        SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &kill_socket_program));
+}
+
+static int run_seccomp_raw(void) {
+        syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        return filter_and_go_on((int) syscall(
+                        SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &kill_socket_program));
+}
+
+static int run_seccomp_prctl(void) {
+        host_pause(300);
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        return filter_and_go_on(
+                        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &kill_socket_program, 0, 0));
+}
+
+static int run_seccomp_strict(void) {
+        host_pause(300);
+        puts("strict");
+        fflush(stdout);
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
+        for (volatile long i = 0; i < 300000000; i++)
+                ;
+        syscall(SYS_exit, 11);
+        return 1;
+}
+
+static int run_chroot(void) {
+        char directory[] = "/tmp/memguard-chroot-XXXXXX";
+
+        host_pause(300);
+        if (!mkdtemp(directory))
+                return 1;
+        int r = chroot(directory) < 0 || chdir("/") < 0 ? -1 : 0;
+        int saved = errno;
+        rmdir("/");
+        errno = saved;
+        printf("chroot %s\n", outcome(r));
+        printf("setuid %s\n", outcome(setuid(NOBODY)));
+        host_work(500);
+        return 0;
+}
+
+static int run_setuid_with_threads(void) {
+        for (int i = 0; i < 4; i++)
+                host_start_allocating();
+        host_pause(500);
+        for (int i = 0; i < 20; i++) {
+                if (seteuid(NOBODY) < 0 || seteuid(0) < 0)
+                        printf("seteuid %s\n", strerror(errno));
+        }
+        printf("setuid %s\n", outcome(setuid(NOBODY)));
+        host_pause(300);
+        return 0;
+}
+
+const struct host_case rights_cases[] = {
+        { "setuid", run_setuid },
+        { "capset-setuid", run_capset_setuid },
+        { "raw-capset-setuid", run_raw_capset_setuid },
+        { "keep-setuid-only", run_keep_setuid_only },
+        { "bounding-set", run_bounding_set },
+        { "keep-capabilities", run_keep_capabilities },
+        { "raw-setuid", run_raw_setuid },
+        { "unshare-user", run_unshare_user },
+        { "unshare-mount", run_unshare_mount },
+        { "seccomp-tsync", run_seccomp_tsync },
+        { "seccomp-early", run_seccomp_early },
+        { "seccomp-raw", run_seccomp_raw },
+        { "seccomp-prctl", run_seccomp_prctl },
+        { "seccomp-strict", run_seccomp_strict },
+        { "chroot", run_chroot },
+        { "setuid-with-threads", run_setuid_with_threads },
+        { NULL, NULL },
+};

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Hostile programs, each run without and with the preloaded agent: exit code and output must be the same."""
+import os
+import subprocess
+import sys
+import time
+
+from pest import Pest
+
+HOST = os.environ["MEMGUARD_TEST_HOST"]
+PRELOAD = os.environ["MEMGUARD_TEST_PRELOAD"]
+IS_ROOT = os.geteuid() == 0
+
+# name, whether an agent must have connected with follow, with always; needs root
+CASES = [
+    ("close-all", True, True, False),
+    ("fill-table", True, True, False),
+    ("close-standard", True, True, False),
+    ("mqueue", True, True, False),
+    ("list-for-exec", True, True, False),
+    ("fork-before-threads", True, True, False),
+    ("fork-after-threads", True, True, False),
+    ("daemonize", True, True, False),
+    ("fork-while-allocating", True, True, False),
+    ("short-children", True, True, False),
+    ("spawn", True, True, False),
+    ("vfork-setuid", True, True, True),
+    ("exec-chain", True, True, False),
+    ("main-leaves", True, True, False),
+    ("exit-at-once", True, True, False),
+    ("exit-handlers", True, True, False),
+    ("signal-storm", True, True, False),
+    ("sigwait", True, True, False),
+    ("fault-on-alternate-stack", True, True, False),
+    ("abort", True, True, False),
+    ("setuid", False, True, True),
+    ("capset-setuid", False, True, True),
+    ("raw-capset-setuid", False, True, True),
+    ("keep-setuid-only", False, True, True),
+    ("bounding-set", False, True, True),
+    ("keep-capabilities", False, True, True),
+    ("raw-setuid", False, True, True),
+    ("unshare-user", False, True, False),
+    ("unshare-mount", False, True, True),
+    ("seccomp-tsync", True, True, True),
+    ("seccomp-early", None, None, True),
+    ("seccomp-raw", None, None, True),
+    ("seccomp-prctl", False, True, True),
+    ("seccomp-strict", False, True, False),
+    ("chroot", None, True, True),
+    ("setuid-with-threads", True, True, True),
+    ("thread-limit", None, True, True),
+    ("address-space", True, True, False),
+    ("locked-memory", True, True, False),
+    ("many-allocators", True, True, False),
+    ("thread-churn", True, True, False),
+    ("errno", True, True, False),
+    # Without a descriptor table of its own.
+    ("no-close-range close-all", True, True, True),
+    ("no-close-range close-standard", True, True, True),
+    ("no-close-range mqueue", True, True, True),
+    ("no-close-range fork-after-threads", True, True, True),
+    ("no-close-range daemonize", True, True, True),
+    ("no-close-range signal-storm", True, True, True),
+    ("no-close-range setuid", False, True, True),
+    ("no-close-range unshare-user", False, True, True),
+    ("no-close-range raw-setuid", False, True, True),
+    ("no-close-range main-leaves", True, True, True),
+    ("no-close-range errno", True, True, True),
+]
+
+
+def run(case, **extra):
+    result = subprocess.run([HOST, *case.split()], capture_output=True, timeout=200, check=False,
+                            stdin=subprocess.DEVNULL, env={**os.environ, **extra})
+    return result.returncode, result.stdout, result.stderr
+
+
+def check(case, mode, expected):
+    without = run(case)
+    pest = Pest()
+    started = time.monotonic()
+    with_agent = run(case, LD_PRELOAD=PRELOAD, MEMGUARD_SOCKET=pest.daemon.path, MEMGUARD_DELAY="0", MEMGUARD_THREAD=mode)
+    took = time.monotonic() - started
+    time.sleep(0.05)
+    pest.end()
+    complaints = [f"agent sent {fault}" for fault in pest.faults]
+    if with_agent != without:
+        complaints.append(f"differs:\n  without {without}\n  with    {with_agent}")
+    if expected is not None and (pest.connected > 0) != expected:
+        complaints.append(f"{pest.connected} agents connected, expected {'some' if expected else 'none'}")
+    print(f"{'ok  ' if not complaints else 'FAIL'} {case}: exit {without[0]}, {pest.connected} agents, "
+          f"{pest.replies} replies, {took:.1f}s", flush=True)
+    for complaint in complaints:
+        print("     " + complaint, flush=True)
+    return not complaints
+
+
+def main():
+    mode, only = sys.argv[1], sys.argv[2:]
+    failed = 0
+    for name, follow, always, needs_root in CASES:
+        if only and name not in only:
+            continue
+        if needs_root and not IS_ROOT:
+            print(f"skip {name}: needs root")
+            if os.environ.get("MEMGUARD_MUST_WORK") == "1":
+                failed += 1
+            continue
+        failed += not check(name, mode, follow if mode == "follow" else always)
+    return 1 if failed else 0
+
+
+sys.exit(main())
