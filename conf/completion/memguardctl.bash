@@ -8,7 +8,7 @@ _memguardctl_units() {
 _memguardctl() {
         local cur=${COMP_WORDS[COMP_CWORD]} word verb= i
         local -a connection=()
-        local verbs="status list-processes explain trim pause resume reload check-config cat-config simulate log-level"
+        local verbs="status survey list-processes explain advise trim pause resume reload check-config cat-config simulate log-level"
         local options="--help --version --runtime-directory= --config= --json= --no-pager --no-legend --dry-run --all -j -h"
 
         for ((i = 1; i < COMP_CWORD; i++)); do
@@ -46,7 +46,7 @@ _memguardctl() {
         fi
         case $verb in
         "") mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$cur") ;;
-        status | list-processes | explain | trim | pause | resume)
+        status | list-processes | explain | advise | trim | pause | resume)
                 mapfile -t COMPREPLY < <(compgen -W "$(_memguardctl_units "${connection[@]}")" -- "$cur")
                 ;;
         check-config | cat-config | simulate) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;

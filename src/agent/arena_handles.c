@@ -30,6 +30,8 @@
 /* Its remainder must exceed glibc's FASTBIN_CONSOLIDATION_THRESHOLD of 64 KiB; and it is never mmapped (from 128 KiB on). */
 #define POKE_BYTES 70000
 
+#define WHOLE_PERMYRIAD UINT64_C(10000)
+
 /* What glibc itself leaves at a top that it trims (its top_pad). */
 #define KEPT_TOP_BYTES (128 * MG_KIB)
 
@@ -45,6 +47,24 @@ static char in_hand;
 
 static struct slot slots[MAX_ARENAS];
 static const char *refusal = "arena tops: not started";
+
+extern size_t malloc_usable_size(void *block) __attribute__((weak));
+
+/* glibc adds a word and rounds up to two: 24, 40, 56, ... None of the other allocators gives all of these. */
+bool handles_recognise_malloc(void) {
+        static const size_t sizes[] = { 1, 25, 30, 41, 1000, 1001, 5000 };
+        bool same = malloc_usable_size != NULL;
+
+        for (size_t i = 0; same && i < MG_ELEMENTS(sizes); i++) {
+                void *block = malloc(sizes[i]);
+                size_t chunk = (sizes[i] + sizeof(size_t) + 15) & ~(size_t) 15;
+                if (block)
+                        same = malloc_usable_size(block) ==
+                               MG_MAX(chunk, (size_t) 32) - sizeof(size_t);
+                free(block);
+        }
+        return same;
+}
 
 void handles_enable(bool served, const struct mg_malloc_settings *settings) {
         struct rlimit limit;
@@ -113,6 +133,23 @@ size_t handles_count(void) {
         while (n < MAX_ARENAS && atomic_load(&slots[n].arena))
                 n++;
         return n;
+}
+
+uint64_t handles_largest_share_permyriad(uint64_t total_bytes) {
+        uint64_t sum = 0, largest = 0;
+        size_t n = handles_count();
+
+        for (size_t i = 0; i < n; i++) {
+                uint64_t bytes;
+                if (!arena_sum_heaps(atomic_load(&slots[i].arena), &bytes))
+                        return WHOLE_PERMYRIAD;
+                sum += bytes;
+                largest = MG_MAX(largest, bytes);
+        }
+        if (n == 0 || total_bytes == MG_UNKNOWN)
+                return WHOLE_PERMYRIAD;
+        largest = MG_MAX(largest, mg_sub_floor(total_bytes, sum));
+        return mg_scale(largest, WHOLE_PERMYRIAD, MG_MAX(sum, total_bytes));
 }
 
 void handles_after_fork(void) {
@@ -205,10 +242,12 @@ static uint64_t trim_top(struct slot *slot) {
         size_t page_bytes = (size_t) sysconf(_SC_PAGESIZE);
         size_t n = take_handles(slot, handles), used = 0, kept = 0;
 
-        uint64_t started = process_now_usec();
+        struct mg_stopwatch watch;
+        stopwatch_start(&watch);
         if (n > 0)
                 handles[0] = poke(handles[0], arena);
-        uint64_t poked = process_now_usec();
+        uint64_t pause = stopwatch_pause_usec(&watch);
+        stopwatch_start(&watch);
         while (used < n && handles[used] && !grow_over_top(&handles[used++], arena, page_bytes))
                 ;
         for (size_t i = 0; i < n; i++) {
@@ -216,7 +255,7 @@ static uint64_t trim_top(struct slot *slot) {
                 if (handle)
                         handles[kept++] = handle;
         }
-        uint64_t pause = MG_MAX(poked - started, process_now_usec() - poked);
+        pause = MG_MAX(pause, stopwatch_pause_usec(&watch));
         put_handles(slot, handles, kept);
         return n > 0 ? pause : 0;
 }

@@ -17,6 +17,12 @@
 #include "agent/backend.h"
 #include "agent/settings.h"
 
+/*
+ * Whether malloc() behaves as glibc's does: whatever answers to the name may have been replaced in place (valgrind does
+ * that), and then there is nothing before a block that could be read. On a thread of the program.
+ */
+bool handles_recognise_malloc(void);
+
 /* Once, on a thread of the program. SERVED: the program's malloc() is glibc's own. */
 void handles_enable(bool served, const struct mg_malloc_settings *settings);
 
@@ -26,7 +32,14 @@ const char *handles_refusal(void);
 /* On a new thread of the program, before its own code runs. Leaves errno alone. */
 void handle_make(void);
 
+/* Arenas that have handles, or had. */
 size_t handles_count(void);
+
+/*
+ * The largest arena's share of TOTAL_BYTES (of all arenas; what is not in arenas with handles counts as the main
+ * arena's), in hundredths of a percent: all of it where that cannot be seen.
+ */
+uint64_t handles_largest_share_permyriad(uint64_t total_bytes);
 
 /* In the child, first of all: what the parent's agent held at that moment is lost. */
 void handles_after_fork(void);

@@ -15,6 +15,9 @@
 /* The pointer to the top stands behind a lock, flags and the fast bins: word 12 in all those versions. */
 #define HEAD_WORDS 40
 
+/* 256 GiB in one arena. Stops a chain that was read while it changed. */
+#define MAX_HEAPS 4096
+
 /* The compiler knows what malloc() returns, and that nothing lies before it: it is not told that this is such a block. */
 static uintptr_t forget_origin(const void *block) {
         uintptr_t address = (uintptr_t) block;
@@ -76,4 +79,23 @@ bool arena_find_top(const void *arena, uintptr_t *ret_block, size_t *ret_bytes) 
                 return true;
         }
         return false;
+}
+
+bool arena_sum_heaps(const void *arena, uint64_t *ret_bytes) {
+        uintptr_t top, heap;
+        size_t top_bytes;
+        uint64_t sum = 0;
+
+        if (!arena_find_top(arena, &top, &top_bytes))
+                return false;
+        heap = top & ~(uintptr_t) (MG_HEAP_ALIGNMENT - 1);
+        for (int i = 0; heap && i < MAX_HEAPS; i++) {
+                struct mg_heap_header header;
+                if (!peek_read(heap, &header, sizeof(header)) || header.arena != arena)
+                        return false;
+                sum += header.size;
+                heap = (uintptr_t) header.previous;
+        }
+        *ret_bytes = sum;
+        return true;
 }

@@ -33,3 +33,6 @@ const struct mg_heap_header *chunk_heap(const void *block);
  * is none (a layout that is not the known one, or no way to peek). *ret_block is where a block cut from it would begin.
  */
 bool arena_find_top(const void *arena, uintptr_t *ret_block, size_t *ret_bytes);
+
+/* What ARENA has taken from the system: the sum over its heaps. Returns false when that cannot be seen. */
+bool arena_sum_heaps(const void *arena, uint64_t *ret_bytes);

@@ -23,6 +23,7 @@ extern int malloc_trim(size_t pad) __attribute__((weak));
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
 static char options_text[256];
+static uint64_t arenas_bytes = MG_UNKNOWN; /* at the last look, without mmapped blocks */
 static struct mg_span version, options, abilities, notice;
 
 static void add_option(struct mg_text *text, const char *variable, const char *name) {
@@ -55,7 +56,8 @@ static size_t probe(struct mg_heap *heaps, size_t room) {
 
         if (!gnu_get_libc_version || room == 0)
                 return 0;
-        bool served = heaps_serves_malloc((const void *) gnu_get_libc_version);
+        bool served = heaps_serves_malloc((const void *) gnu_get_libc_version) &&
+                      handles_recognise_malloc();
         malloc_settings_read(&settings);
         read_options();
         if (heaps_makes_handles())
@@ -95,6 +97,7 @@ static int stats(const struct mg_heap *heap, struct mg_heap_message *message) {
                 return -EOPNOTSUPP;
         struct mallinfo2 info = mallinfo2();
 
+        arenas_bytes = info.arena;
         message->number[MG_HEAP_LIVE_BYTES] = info.uordblks + info.hblkhd;
         message->number[MG_HEAP_SYSTEM_BYTES] = info.arena + info.hblkhd;
         message->number[MG_HEAP_FREEABLE_BYTES] = info.fordblks;
@@ -108,9 +111,9 @@ static int stats(const struct mg_heap *heap, struct mg_heap_message *message) {
 
 /* mlockall() says that page faults are worse than memory: its tops are no waste. */
 static bool is_memory_locked(uint64_t rss_anon_bytes) {
-        static char status[MG_PROCESS_FILE_BYTES];
+        char *status = process_text[0];
 
-        if (process_file_read(MG_PROCESS_MAIN_STATUS, status, sizeof(status)) < 0)
+        if (process_file_read(MG_PROCESS_MAIN_STATUS, status, MG_PROCESS_FILE_BYTES) < 0)
                 return true;
         return rss_anon_bytes != MG_UNKNOWN && rights_locked_bytes(status) > rss_anon_bytes / 2;
 }
@@ -127,10 +130,12 @@ static void trim(
                 return;
         }
         *ret_outcome = (struct mg_trim_outcome){ .result = MG_RESULT_DONE };
-        uint64_t started = process_now_usec();
+        uint64_t share = handles_largest_share_permyriad(arenas_bytes);
+        struct mg_stopwatch watch;
+        stopwatch_start(&watch);
         malloc_trim(request->pad_bytes);
-        /* It locks one arena at a time; that they share the free chunks about evenly is the best guess. */
-        ret_outcome->pause_usec = (process_now_usec() - started) / (handles_count() + 1);
+        /* It locks one arena at a time, each for about its share of the heap. */
+        ret_outcome->pause_usec = mg_scale(stopwatch_pause_usec(&watch), share, 10000);
 
         if (!request->arena_tops || handles_count() == 0)
                 return;

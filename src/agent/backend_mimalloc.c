@@ -72,10 +72,11 @@ static void trim(
                 };
                 return;
         }
-        uint64_t started = process_now_usec();
+        struct mg_stopwatch watch;
+        stopwatch_start(&watch);
         mi_collect(true);
         *ret_outcome = (struct mg_trim_outcome){ .result = MG_RESULT_DONE,
-                                                 .pause_usec = process_now_usec() - started };
+                                                 .pause_usec = stopwatch_pause_usec(&watch) };
 }
 
 const struct mg_backend backend_mimalloc = {

@@ -87,9 +87,10 @@ static void trim(
                         ret_outcome->reason = "deadline or goal reached";
                         break;
                 }
-                uint64_t started = process_now_usec();
+                struct mg_stopwatch watch;
+                stopwatch_start(&watch);
                 MallocExtension_ReleaseToSystem(SLICE_BYTES);
-                uint64_t pause = process_now_usec() - started;
+                uint64_t pause = stopwatch_pause_usec(&watch);
                 ret_outcome->pause_usec = MG_MAX(ret_outcome->pause_usec, pause);
                 uint64_t left = read_property("tcmalloc.pageheap_free_bytes");
                 if (left >= free_bytes)

@@ -77,12 +77,12 @@ static void watch_main(void) {
 }
 
 static int read_baseline(struct mg_seccomp *ret_seccomp) {
-        static char status[MG_PROCESS_FILE_BYTES];
+        ssize_t length = file_read_at(
+                        AT_FDCWD, "/proc/self/status", process_text[0], sizeof(process_text[0]));
 
-        ssize_t length = file_read_at(AT_FDCWD, "/proc/self/status", status, sizeof(status));
         if (length < 0)
                 return (int) length;
-        *ret_seccomp = rights_seccomp(status);
+        *ret_seccomp = rights_seccomp(process_text[0]);
         return 0;
 }
 
@@ -245,6 +245,8 @@ void keeper_after_fork(void) {
         /* A child of a process that was left alone by its own doing has inherited the reason. */
         atomic_store(&keeper.owner_pid, system_getpid());
         watch_main();
+        keeper.setup.is_forked = true;
         if (restart && is_unfiltered())
                 keeper_start(NULL);
+        keeper.setup.is_forked = false;
 }

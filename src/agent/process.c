@@ -18,6 +18,8 @@
 /* Descriptors 0 to 2 stay empty: a message that the C library writes to 2 must not reach the socket. */
 #define LOWEST_OWN_FD 3
 
+char process_text[2][MG_PROCESS_FILE_BYTES];
+
 static struct {
         bool keep_open;
         int fd[_MG_PROCESS_FILE_MAX];
@@ -169,4 +171,23 @@ uint64_t process_minor_faults(void) {
         struct rusage usage;
 
         return getrusage(RUSAGE_SELF, &usage) < 0 ? MG_UNKNOWN : (uint64_t) usage.ru_minflt;
+}
+
+static uint64_t count_preemptions(void) {
+        struct rusage usage;
+
+        return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : (uint64_t) usage.ru_nivcsw;
+}
+
+void stopwatch_start(struct mg_stopwatch *watch) {
+        watch->preemptions = count_preemptions();
+        watch->cpu_usec = process_thread_cpu_usec();
+        watch->wall_usec = process_now_usec();
+}
+
+uint64_t stopwatch_pause_usec(const struct mg_stopwatch *watch) {
+        uint64_t wall = process_now_usec() - watch->wall_usec;
+        uint64_t cpu = process_thread_cpu_usec() - watch->cpu_usec;
+
+        return count_preemptions() == watch->preemptions ? MG_MIN(cpu, wall) : wall;
 }

@@ -14,15 +14,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* A status file has 1.6 KiB and the supplementary groups: room for about 2,000 of those. Untouched pages cost nothing. */
+#define MG_PROCESS_FILE_BYTES 16384
+
+/* Two of them to compare; for the agent's one thread, whose stack is too small, and before there is one. */
+extern char process_text[2][MG_PROCESS_FILE_BYTES];
+
 enum mg_process_file {
         MG_PROCESS_STATM,
         MG_PROCESS_MAIN_STATUS, /* of the program's main thread */
         MG_PROCESS_OWN_STATUS,  /* of the thread that opened it */
         _MG_PROCESS_FILE_MAX,
 };
-
-/* A status file has 1.6 KiB and the supplementary groups: room for about 2,000 of those. Untouched pages cost nothing. */
-#define MG_PROCESS_FILE_BYTES 16384
 
 /*
  * Chooses the way: OWN_TABLE keeps the files open from here on, in the calling thread's table. Returns 0, or a
@@ -43,7 +46,19 @@ int process_rss_anon(uint64_t *ret_bytes);
 /* From /proc/PID/statm text. Pure. 0 or -EINVAL. */
 int statm_parse_anon(const char *text, uint64_t page_bytes, uint64_t *ret_bytes);
 
-uint64_t process_now_usec(void);        /* CLOCK_MONOTONIC */
+uint64_t process_now_usec(void); /* CLOCK_MONOTONIC */
+
+/*
+ * How long the calling thread may have held up others since a moment. Wall time, where it has been preempted since, for
+ * that may have been while it held a lock. Else its CPU time: what it waited, it waited for others.
+ */
+struct mg_stopwatch {
+        uint64_t wall_usec;
+        uint64_t cpu_usec;
+        uint64_t preemptions;
+};
+void stopwatch_start(struct mg_stopwatch *watch);
+uint64_t stopwatch_pause_usec(const struct mg_stopwatch *watch);
 uint64_t process_thread_cpu_usec(void); /* of the calling thread */
 uint64_t process_minor_faults(void);    /* of the whole process */
 

@@ -153,11 +153,11 @@ static void park(void) {
 
 /* Whether to go on. Asked to end, the thread only tells whether another one may follow. */
 static bool check_rights(bool was_asked) {
-        static char main_status[MG_PROCESS_FILE_BYTES], own_status[MG_PROCESS_FILE_BYTES];
+        char *main_status = process_text[0], *own_status = process_text[1];
         enum mg_rights rights = MG_RIGHTS_UNREADABLE;
 
-        if (process_file_read(MG_PROCESS_OWN_STATUS, own_status, sizeof(own_status)) > 0 &&
-            process_file_read(MG_PROCESS_MAIN_STATUS, main_status, sizeof(main_status)) > 0)
+        if (process_file_read(MG_PROCESS_OWN_STATUS, own_status, MG_PROCESS_FILE_BYTES) > 0 &&
+            process_file_read(MG_PROCESS_MAIN_STATUS, main_status, MG_PROCESS_FILE_BYTES) > 0)
                 rights = rights_compare(main_status, own_status, &agent.setup->baseline);
         switch (rights) {
         case MG_RIGHTS_EQUAL:
@@ -189,10 +189,10 @@ static bool check_rights(bool was_asked) {
  * waiting for it. So it is read only when one is pending for this thread alone; that one the kernel hands out first.
  */
 static bool take_own_signal(void) {
-        static char status[MG_PROCESS_FILE_BYTES];
+        char *status = process_text[1];
         struct signalfd_siginfo info;
 
-        return process_file_read(MG_PROCESS_OWN_STATUS, status, sizeof(status)) > 0 &&
+        return process_file_read(MG_PROCESS_OWN_STATUS, status, MG_PROCESS_FILE_BYTES) > 0 &&
                rights_has_own_pending(status, WAKE_SIGNAL) &&
                read(agent.signal_fd, &info, sizeof(info)) == sizeof(info);
 }
@@ -308,7 +308,8 @@ int thread_start(const struct mg_thread_setup *setup) {
                 atomic_store(&agent.phase, PHASE_NONE);
                 return r;
         }
-        wait_while_starting();
+        if (!setup->is_forked)
+                wait_while_starting();
         return 0;
 }
 

@@ -38,9 +38,11 @@ extern struct ctl_options ctl_options;
 typedef int (*ctl_verb)(int argc, char **argv);
 
 int verb_status(int argc, char **argv);
+int verb_survey(int argc, char **argv);
 int verb_list_processes(int argc, char **argv);
 int verb_trim(int argc, char **argv);
 int verb_explain(int argc, char **argv);
+int verb_advise(int argc, char **argv);
 int verb_reload(int argc, char **argv);
 int verb_log_level(int argc, char **argv);
 int verb_pause(int argc, char **argv);

@@ -29,10 +29,7 @@ static void put_outcome(struct dict *dict, const struct mg_outcome *outcome) {
 
 /* ---- ListUnits ---- */
 
-/*
- * Memory that is only known once an agent has reported is left out before. The account is made anew from the last
- * readings: a round measures the unit between two decisions, and the decision's account is then of an older anon.
- */
+/* Memory that is only known once an agent has reported is left out before. */
 static void put_account(struct dict *dict, const struct mg_account *account) {
         if (!account->known)
                 return;
@@ -43,6 +40,10 @@ static void put_account(struct dict *dict, const struct mg_account *account) {
         dict_u64(dict, "other_bytes", account->other_bytes);
 }
 
+/*
+ * Made anew from the last readings, since a round measures the unit between two decisions. Anon and swap come from the same account
+ * as what they are divided into, or the parts would not add up.
+ */
 static void put_current_account(struct dict *dict, struct unit *unit) {
         struct mg_unit_sample sample;
         struct mg_account account;
@@ -51,6 +52,9 @@ static void put_current_account(struct dict *dict, struct unit *unit) {
         account_unit(&sample,
                      policy_stuck(&unit->policy, &unit->config, manager_now(unit->manager)),
                      &account);
+        if (account.anon_known)
+                dict_u64(dict, "anon_bytes", account.anon_bytes);
+        dict_u64(dict, "swap_bytes", unit->memory.swap_bytes);
         put_account(dict, &account);
 }
 
@@ -59,7 +63,6 @@ static void put_decision(struct dict *dict, struct unit *unit) {
         const struct mg_policy_state *policy = &unit->policy;
 
         if (unit->decided) {
-                put_current_account(dict, unit);
                 if (decision->account.known)
                         dict_u64(dict, "trim_above_bytes", decision->trim_above_bytes);
                 dict_string(dict, "reason", reason_to_string(decision->reason));
@@ -92,11 +95,7 @@ void bus_unit(struct dict *dict, struct unit *unit) {
         dict_bool(dict, "paused", unit->paused || unit->manager->paused);
         dict_bool(dict, "breaker", unit->policy.breaker_open);
         if (unit->sampled) {
-                /* Of the moment of the decision where there is one, or the parts would not add up. */
-                dict_u64(dict, "anon_bytes",
-                         unit->decided ? unit->decision.account.anon_bytes
-                                       : unit->memory.anon_bytes);
-                dict_u64(dict, "swap_bytes", unit->memory.swap_bytes);
+                put_current_account(dict, unit);
                 dict_u64(dict, "shmem_bytes", unit->memory.shmem_bytes);
                 dict_u64(dict, "file_bytes", unit->memory.file_bytes);
         }

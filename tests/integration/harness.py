@@ -21,6 +21,8 @@ import traceback
 WAIT = float(os.environ.get("MEMGUARD_TEST_WAIT", "90"))
 MIB = 1 << 20
 INTERVAL = 0.25  # IntervalSec= of every daemon here
+# For a program (or a forked child) that has one thread: by default the agent waits for the second.
+ALWAYS = {"MEMGUARD_THREAD": "always"}
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 tests = []
@@ -69,6 +71,12 @@ def intervals(count):
     time.sleep(count * INTERVAL)
 
 
+def rss_anon(pid):
+    with open(f"/proc/{pid}/statm") as file:
+        resident, shared = map(int, file.read().split()[1:3])
+    return (resident - shared) * os.sysconf("SC_PAGESIZE")
+
+
 class Build:
     """Where the programs are: a build directory, or what the environment names (an installed memguard, another build)."""
 
@@ -88,7 +96,8 @@ class Build:
 class Service:
     """A plain program under the agent. Its executable is copied to the service's name, which makes it a unit of its own."""
 
-    def __init__(self, world, name, program, arguments=(), agent=True, env=None, preload=()):
+    def __init__(self, world, name, program, arguments=(), agent=True, env=None, preload=(), user=None,
+                 stdin=False):
         self.world, self.name, self.unit = world, name, f"{name}.process"
         self.output_path = f"{world.directory}/{name}.{len(world.services)}.out"
         executable = f"{world.directory}/bin/{name}"
@@ -100,7 +109,8 @@ class Service:
             environment["LD_PRELOAD"] = " ".join(libraries)
         with open(self.output_path, "wb") as output:
             self.process = subprocess.Popen([executable, *arguments], env=environment, stdout=output,
-                                            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=world.directory)
+                                            stderr=subprocess.STDOUT, cwd=world.directory, user=user,
+                                            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL)
         self.pid = self.process.pid
         world.services.append(self)
 
@@ -118,9 +128,11 @@ class Service:
         return self
 
     def rss_anon(self):
-        with open(f"/proc/{self.pid}/statm") as file:
-            resident, shared = map(int, file.read().split()[1:3])
-        return (resident - shared) * os.sysconf("SC_PAGESIZE")
+        return rss_anon(self.pid)
+
+    def children(self):
+        with open(f"/proc/{self.pid}/task/{self.pid}/children") as file:
+            return [int(word) for word in file.read().split()]
 
     def signal(self, number):
         self.process.send_signal(number)

@@ -132,6 +132,15 @@ def behave_liar(peer, argument):
     return block
 
 
+def behave_version(peer, argument):
+    """An honest agent of another version."""
+    send(peer, HELLO.replace("VERSION=0.1.0", f"VERSION={argument}", 1))
+    say("hello")
+    for request in requests(peer):
+        if request["VERB"] == "ping":
+            send(peer, f"VERB=pong\nID={request['ID']}\n")
+
+
 def behave_mute(peer, argument):
     """Connects and never says a word."""
     for _ in requests(peer):

@@ -17,6 +17,16 @@ static void *sleep_on(void *argument) {
         return NULL;
 }
 
+/* For tests of what the agent says: a second thread, and nothing else, until it is killed. */
+static int run_idle(void) {
+        pthread_t thread;
+
+        if (pthread_create(&thread, NULL, sleep_on, NULL) != 0)
+                return 1;
+        for (;;)
+                pause();
+}
+
 /* Exactly as many threads as the limit leaves for the program. */
 static int run_thread_limit(void) {
         struct rlimit limit = { 6, 6 };
@@ -154,6 +164,7 @@ const struct host_case limit_cases[] = {
         { "address-space", run_address_space },
         { "locked-memory", run_locked_memory },
         { "many-allocators", run_many_allocators },
+        { "idle", run_idle },
         { "thread-churn", run_thread_churn },
         { "errno", run_errno },
         { NULL, NULL },

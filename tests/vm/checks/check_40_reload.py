@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Configuration that changes under a running daemon, for better and for worse."""
-from harness import (CONFIG, DAEMON, MIB, WORKLOADS, check, ensure_daemon, expect, expect_equal, is_active, journal,
+from harness import (CONFIG, DAEMON, MIB, WORKLOADS, check, expect, expect_equal, is_active, journal,
                      known_status, main_pid, remove, run, service, show, systemctl, wait_until, write)
 
 SMALL = f'{WORKLOADS}/c1-arenas --threads=2 --blocks=64'
@@ -68,4 +68,3 @@ def broken_at_start():
     finally:
         remove(BROKEN)
     systemctl('start', DAEMON)
-    ensure_daemon()

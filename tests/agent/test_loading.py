@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""Programs that the preload object cannot enter, or that it must leave unharmed: static, set-user-ID, musl, dlclose, valgrind."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from fake_daemon import Daemon
+from pest import Pest
+
+HOST = os.environ["MEMGUARD_TEST_HOST"]
+PRELOAD = os.environ["MEMGUARD_TEST_PRELOAD"]
+LIBRARY = os.environ["MEMGUARD_TEST_LIBRARY"]
+MUST_WORK = os.environ.get("MEMGUARD_MUST_WORK") == "1"
+
+PROGRAM = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *run(void *argument) { free(malloc(100000)); usleep(300000); return NULL; }
+int main(void) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, run, NULL) != 0) return 1;
+        pthread_join(thread, NULL);
+        printf("uid %d\n", (int) geteuid());
+        return 17;
+}
+"""
+
+CLOSING = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+        for (int i = 0; i < 20; i++) {
+                void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+                if (!library) { puts(dlerror()); return 1; }
+                int (*start)(const void *) = (int (*)(const void *)) dlsym(library, "memguard_start");
+                int (*checkpoint)(const char *) = (int (*)(const char *)) dlsym(library, "memguard_checkpoint");
+                if (!start || start(NULL) != 0 || checkpoint("closing") != 0) return 2;
+                dlclose(library);
+                usleep(20000);
+        }
+        puts("closed");
+        return 18;
+}
+"""
+
+
+PREFORK = r"""
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int mallctl(const char *, void *, size_t *, void *, size_t);
+static bool is_on(void) {
+        bool on = false;
+        size_t size = sizeof(on);
+        mallctl("background_thread", &on, &size, NULL, 0);
+        return on;
+}
+int main(void) {
+        int status;
+        printf("parent %d\n", is_on());
+        fflush(stdout);
+        int pid = fork();
+        if (pid == 0) {
+                sleep(2);
+                _exit(40 + is_on());
+        }
+        waitpid(pid, &status, 0);
+        printf("child %d\n", WEXITSTATUS(status));
+        return 0;
+}
+"""
+
+
+def skip(reason):
+    print(f"skip: {reason}")
+    assert not MUST_WORK, reason
+
+
+def build(directory, source, *command):
+    path = os.path.join(directory, "program")
+    with open(path + ".c", "w", encoding="ascii") as file:
+        file.write(source)
+    compiled = subprocess.run([*command, "-pthread", "-o", path, path + ".c"], check=False, capture_output=True)
+    return path if compiled.returncode == 0 else None
+
+
+def compare(command, expected_agents, code, **extra):
+    """Runs COMMAND without and with the object; returns what it printed."""
+    options = {"check": False, "capture_output": True, "timeout": 60, "text": True}
+    without = subprocess.run(command, **options)
+    pest = Pest()
+    os.chmod(pest.daemon.directory, 0o755)
+    with_agent = subprocess.run(command, **options, env={**os.environ, "LD_PRELOAD": PRELOAD, "MEMGUARD_SOCKET": pest.daemon.path,
+                                                         "MEMGUARD_DELAY": "0", **extra})
+    pest.end()
+    assert without.returncode == code, without
+    assert (with_agent.returncode, with_agent.stdout) == (code, without.stdout), (without, with_agent)
+    # The loader itself complains about an object that it cannot preload into another kind of program; we must not.
+    assert "memguard:" not in with_agent.stderr, with_agent.stderr
+    assert (pest.connected > 0) == expected_agents, (command, pest.connected)
+    return with_agent
+
+
+def test_dynamic(directory):
+    path = build(directory, PROGRAM, "cc")
+    assert compare([path], True, 17).stderr == ""
+
+
+def test_static(directory):
+    path = build(directory, PROGRAM, "cc", "-static")
+    if not path:
+        return skip("no static C library")
+    return compare([path], False, 17)
+
+
+def test_set_user_id(directory):
+    path = build(directory, PROGRAM, "cc")
+    if os.geteuid() != 0:
+        return skip("needs root")
+    os.chmod(path, 0o4755)
+    os.chmod(directory, 0o755)
+    # As nobody: the loader ignores a path in LD_PRELOAD, and says so or not.
+    result = compare(["setpriv", "--reuid=65534", "--clear-groups", path], False, 17)
+    assert result.stdout == "uid 0\n", result
+    return None
+
+
+def test_musl(directory):
+    if not shutil.which("musl-gcc"):
+        return skip("no musl-gcc: install the Debian package musl-tools")
+    path = build(directory, PROGRAM, "musl-gcc")
+    # There is nothing to trim, but the agent is there and says so.
+    compare([path], True, 17)
+    return compare([path], True, 17, MEMGUARD_THREAD="always")
+
+
+def test_closing(directory):
+    path = build(directory, CLOSING, "cc")
+    compare([path, LIBRARY], True, 18)
+    daemon = Daemon()
+    alone = subprocess.run([path, LIBRARY], check=False, capture_output=True, timeout=60,
+                           env={**os.environ, "MEMGUARD_SOCKET": daemon.path, "MEMGUARD_DELAY": "0"})
+    assert alone.returncode == 18, alone
+    assert daemon.accept(1).hello["MODE"] == "linked"
+    daemon.remove()
+
+
+def test_no_daemon(directory):
+    """Nobody listens, nothing is there, or it is not even a socket: silence."""
+    path = build(directory, PROGRAM, "cc")
+    for socket in "/nonexistent/socket", "/dev/null", directory, "relative":
+        for mode in "follow", "always":
+            result = subprocess.run([path], check=False, capture_output=True, timeout=60, text=True,
+                                    env={**os.environ, "LD_PRELOAD": PRELOAD, "MEMGUARD_SOCKET": socket, "MEMGUARD_DELAY": "0",
+                                         "MEMGUARD_THREAD": mode})
+            assert (result.returncode, result.stderr) == (17, ""), result
+
+
+def test_background_threads_in_children(directory):
+    """jemalloc's background threads end at fork; a child's agent brings them back."""
+    path = os.path.join(directory, "program")
+    with open(path + ".c", "w", encoding="ascii") as file:
+        file.write(PREFORK)
+    if subprocess.run(["cc", "-o", path, path + ".c", "-ljemalloc"], check=False, capture_output=True).returncode != 0:
+        return skip("no libjemalloc-dev")
+    for asked, expected in ("true", "parent 1\nchild 41\n"), ("false", "parent 0\nchild 40\n"):
+        pest = Pest()
+        result = subprocess.run([path], check=True, capture_output=True, timeout=60, text=True,
+                                env={**os.environ, "LD_PRELOAD": PRELOAD, "MEMGUARD_SOCKET": pest.daemon.path, "MEMGUARD_DELAY": "0",
+                                     "MEMGUARD_THREAD": "always", "MALLOC_CONF": "background_thread:" + asked})
+        pest.end()
+        assert result.stdout == expected, result
+    return None
+
+
+def test_valgrind(directory):
+    if not shutil.which("valgrind"):
+        return skip("no valgrind")
+    for case in "errno", "fork-after-threads", "thread-churn":
+        for mode in "follow", "always":
+            command = ["valgrind", "-q", "--error-exitcode=99", "--fair-sched=yes", HOST, case]
+            pest = Pest()
+            result = subprocess.run(command, check=False, capture_output=True, timeout=180, text=True,
+                                    env={**os.environ, "LD_PRELOAD": PRELOAD, "MEMGUARD_SOCKET": pest.daemon.path,
+                                         "MEMGUARD_DELAY": "0", "MEMGUARD_THREAD": mode})
+            pest.end()
+            plain = subprocess.run([HOST, case], check=False, capture_output=True, timeout=60, text=True)
+            assert (result.returncode, result.stdout) == (plain.returncode, plain.stdout), (case, result)
+            assert "ERROR" not in result.stderr and "Invalid" not in result.stderr, result.stderr
+            assert pest.connected > 0, case
+    return None
+
+
+def main():
+    wanted = sys.argv[1:]
+    for name, test in list(globals().items()):
+        if name.startswith("test_") and (not wanted or name in wanted):
+            with tempfile.TemporaryDirectory() as directory:
+                test(directory)
+            print(f"ok   {name}", flush=True)
+
+
+main()
