@@ -19,7 +19,7 @@ _memguardctl_enrolled() {
 _memguardctl() {
         local cur=${COMP_WORDS[COMP_CWORD]} word verb= i
         local -a connection=()
-        local verbs="status survey enroll withdraw list-processes explain trim pause resume reload check-config cat-config simulate log-level"
+        local verbs="status survey enroll withdraw list-processes explain advise trim pause resume reload check-config cat-config simulate log-level"
         local options="--help --version --runtime-directory= --config= --json= --no-pager --no-legend --dry-run --all --restart --print --user --root= -j -h"
 
         for ((i = 1; i < COMP_CWORD; i++)); do
@@ -57,7 +57,7 @@ _memguardctl() {
         fi
         case $verb in
         "") mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$cur") ;;
-        status | list-processes | explain | trim | pause | resume)
+        status | list-processes | explain | advise | trim | pause | resume)
                 mapfile -t COMPREPLY < <(compgen -W "$(_memguardctl_units "${connection[@]}")" -- "$cur")
                 ;;
         enroll) mapfile -t COMPREPLY < <(compgen -W "$(_memguardctl_services)" -- "$cur") ;;

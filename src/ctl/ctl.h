@@ -48,6 +48,7 @@ int verb_survey(int argc, char **argv);
 int verb_list_processes(int argc, char **argv);
 int verb_trim(int argc, char **argv);
 int verb_explain(int argc, char **argv);
+int verb_advise(int argc, char **argv);
 int verb_reload(int argc, char **argv);
 int verb_log_level(int argc, char **argv);
 int verb_pause(int argc, char **argv);

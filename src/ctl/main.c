@@ -38,6 +38,8 @@ static const struct verb verbs[] = {
         { "withdraw", "UNIT", 1, 1, verb_withdraw, "Take back what enroll wrote" },
         { "explain", "UNIT", 1, 1, verb_explain,
           "Each condition of the last decision, and which one decided" },
+        { "advise", "UNIT", 1, 1, verb_advise,
+          "What to change for it, what that should bring, and how sure it is" },
         { "trim", "UNIT", 1, 1, verb_trim, "Trim now, whatever Mode= says; never past MaxPause=" },
         { "pause", "UNIT|--all", 0, 1, verb_pause, "Stop trimming until resumed, over restarts" },
         { "resume", "UNIT|--all", 0, 1, verb_resume, "End a pause; closes an open breaker too" },

@@ -41,10 +41,22 @@ static void print_verdict(const json_t *unit) {
                cell_format(json_object_get(unit, "slope_bytes_per_hour"), CELL_SIGNED_SIZE));
 }
 
+/* " (97%)": how much of what was predicted came back; "" where nothing was. Over 100 % where it was better. */
+static const char *share_of_expected(const json_t *last, char *buffer, size_t size) {
+        json_int_t gain = member_integer(last, "gain_bytes", -1);
+        json_int_t expected = member_integer(last, "expected_bytes", 0);
+
+        buffer[0] = '\0';
+        if (gain >= 0 && expected > 0)
+                snprintf(buffer, size, " (%.0f%%)", 100.0 * (double) gain / (double) expected);
+        return buffer;
+}
+
 static void print_last_trim(const json_t *unit) {
         const json_t *last = json_object_get(unit, "last_trim");
         time_t at = (time_t) (member_integer(last, "at_usec", 0) / (json_int_t) MG_USEC_PER_SEC);
         char when[64] = "-";
+        char share[32];
         struct tm local;
 
         printf("     Trims: %s, %s given back; would have trimmed %s times\n",
@@ -54,11 +66,11 @@ static void print_last_trim(const json_t *unit) {
                 return;
         if (localtime_r(&at, &local))
                 strftime(when, sizeof(when), "%a %Y-%m-%d %H:%M:%S %Z", &local);
-        printf(" Last trim: %s: %s, %s of %s: anon %s -> %s, took %s, worst pause %s\n", when,
-               member_text(last, "result"), member_size(last, "gain_bytes"),
-               member_size(last, "expected_bytes"), member_size(last, "before_bytes"),
-               member_size(last, "after_bytes"), member_duration(last, "duration_usec"),
-               member_duration(last, "pause_usec"));
+        printf(" Last trim: %s: %s, %s of %s expected%s: anon %s -> %s, took %s, worst pause %s\n",
+               when, member_text(last, "result"), member_size(last, "gain_bytes"),
+               member_size(last, "expected_bytes"), share_of_expected(last, share, sizeof(share)),
+               member_size(last, "before_bytes"), member_size(last, "after_bytes"),
+               member_duration(last, "duration_usec"), member_duration(last, "pause_usec"));
 }
 
 static int print_decision(const json_t *unit) {

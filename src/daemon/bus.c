@@ -30,6 +30,8 @@ static const sd_bus_vtable manager_vtable[] = {
                 SD_BUS_RESULT("aa{sv}", processes), bus_list_processes, EVERYONE),
         SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("s", unit),
                 SD_BUS_RESULT("a{sv}", explanation), bus_explain, EVERYONE),
+        SD_BUS_METHOD_WITH_ARGS("Advise", SD_BUS_ARGS("s", unit),
+                SD_BUS_RESULT("aa{sv}", advice), bus_advise, EVERYONE),
         SD_BUS_METHOD_WITH_ARGS("GetLogLevel", SD_BUS_NO_ARGS,
                 SD_BUS_RESULT("s", level), bus_get_log_level, EVERYONE),
         SD_BUS_METHOD_WITH_ARGS("TrimUnit", SD_BUS_ARGS("s", unit, "b", dry_run),

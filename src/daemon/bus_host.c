@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "daemon/bus_units.h"
+#include "daemon/pressure.h"
 #include "daemon/self.h"
 
 static void put_self(struct dict *dict, const struct self *self) {
@@ -55,7 +56,7 @@ void bus_host(struct dict *dict, const struct manager *manager) {
         dict_string(dict, "hostname", hostname);
         put_counts(dict, manager);
         put_self(dict, manager->self);
-        dict_bool(dict, "psi", false); /* no trigger is armed yet */
+        dict_bool(dict, "psi", pressure_is_armed(manager->pressure));
         dict_string(dict, "hierarchy", hierarchy_to_string(manager->hierarchy));
         dict_string(dict, "source",
                     source_to_string(manager->use_cgroups ? MG_SOURCE_CGROUP : MG_SOURCE_PROC));

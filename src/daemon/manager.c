@@ -21,6 +21,7 @@
 #include "daemon/notify.h"
 #include "daemon/peer.h"
 #include "daemon/peer_io.h"
+#include "daemon/pressure.h"
 #include "daemon/reload.h"
 #include "daemon/runtime_dir.h"
 #include "daemon/self.h"
@@ -221,6 +222,9 @@ static int set_up(struct manager *manager) {
         r = open_sockets(manager);
         if (r < 0)
                 return r;
+        r = pressure_new(manager, &manager->pressure);
+        if (r < 0)
+                return journal_errno(LOG_ERR, r, NULL, "Cannot look out for memory pressure");
         r = bus_server_new(manager, &manager->bus);
         if (r < 0)
                 return journal_errno(LOG_ERR, r, NULL, "Cannot serve memguardctl");
@@ -259,6 +263,7 @@ struct manager *manager_free(struct manager *manager) {
                 return NULL;
         free_sources(manager);
         discovery_stop(manager);
+        manager->pressure = pressure_free(manager->pressure);
         for (struct unit *u = unit_first(manager); u; u = unit_next(u))
                 trim_cancel(u);
         manager->bus = bus_server_free(manager->bus);
@@ -295,6 +300,7 @@ static void tell_start(const struct manager *manager) {
                         .config = reload_main_file(manager),
                         .units = manager->n_units,
                         .agents = manager->n_peers,
+                        .psi = pressure_is_armed(manager->pressure),
                         .paused = manager->paused,
         });
 }

@@ -24,6 +24,7 @@
 
 struct bus_server;
 struct peer;
+struct pressure;
 struct self;
 struct store;
 struct systemd_units;
@@ -102,6 +103,7 @@ struct manager {
         struct store *store;
         struct bus_server *bus;
         struct self *self;
+        struct pressure *pressure;
         uint64_t started_usec;
 };
 

@@ -17,6 +17,7 @@
 #include "daemon/manager.h"
 #include "daemon/notify.h"
 #include "daemon/peer.h"
+#include "daemon/pressure.h"
 #include "daemon/process.h"
 #include "daemon/self.h"
 #include "daemon/store.h"
@@ -191,6 +192,7 @@ void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample) {
                 .cpu_usage_usec = unit->cpu_usage_usec,
                 .watchdog_usec = unit->watchdog_usec,
                 .checkpoint_at_usec = unit->checkpoint_at_usec,
+                .under_pressure = pressure_is_on(unit, manager_now(manager)),
                 .paused = manager->paused || unit->paused,
         };
 }
@@ -246,7 +248,9 @@ static bool tick_unit(struct unit *unit, uint64_t now_usec) {
                 read_cpu(unit);
         if (is_slow)
                 measure_slowly(unit, now_usec);
+        pressure_look(unit, now_usec);
         decide(unit, now_usec);
+        pressure_tell(unit, now_usec);
         return true;
 }
 
@@ -275,8 +279,8 @@ static void start_trims(struct manager *manager, size_t n_candidates, uint64_t n
         }
 }
 
-/* One pass over all units. Returns how many trims are due. */
-static size_t tick_units(struct manager *manager, uint64_t now_usec) {
+/* One pass over all units, or those under pressure. Returns how many trims are due. */
+static size_t tick_units(struct manager *manager, bool all, uint64_t now_usec) {
         uint64_t began_usec = clock_now_usec();
         uint64_t slowest_usec = 0;
         size_t n = 0;
@@ -285,6 +289,8 @@ static size_t tick_units(struct manager *manager, uint64_t now_usec) {
                 struct unit *unit = unit_of(entry);
                 uint64_t now;
 
+                if (!all && !pressure_is_on(unit, now_usec))
+                        continue;
                 if (!tick_unit(unit, now_usec)) {
                         unit_end(unit);
                         continue;
@@ -301,8 +307,10 @@ static size_t tick_units(struct manager *manager, uint64_t now_usec) {
                 slowest_usec = MG_MAX(slowest_usec, now - began_usec);
                 began_usec = now;
         }
-        manager->tick_stretch_usec =
-                        slowest_usec > SLOW_READ_USEC ? slowest_usec * SLOW_READ_INTERVAL : 0;
+        if (all)
+                manager->tick_stretch_usec = slowest_usec > SLOW_READ_USEC
+                                                             ? slowest_usec * SLOW_READ_INTERVAL
+                                                             : 0;
         return n;
 }
 
@@ -354,7 +362,8 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         size_t n_due;
 
         manager->ticks++;
-        n_due = tick_units(manager, now_usec);
+        pressure_follow(manager->pressure, now_usec);
+        n_due = tick_units(manager, true, now_usec);
         start_trims(manager, n_due, now_usec);
         work_peers(manager, now_usec);
         self_tick(manager->self, now_usec);
@@ -362,6 +371,12 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         tell_agents(manager);
         rearm(manager);
         return 0;
+}
+
+void tick_under_pressure(struct manager *manager) {
+        uint64_t now_usec = manager_now(manager);
+
+        start_trims(manager, tick_units(manager, false, now_usec), now_usec);
 }
 
 int tick_rearm(struct manager *manager) {

@@ -17,6 +17,9 @@ int tick_start(struct manager *manager);
 /* IntervalSec= may have changed. */
 int tick_rearm(struct manager *manager);
 
+/* Those units alone, now, between two ticks. */
+void tick_under_pressure(struct manager *manager);
+
 /* A sample of UNIT from what is known; PROCESSES are the manager's scratch, valid until the next call. */
 void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample);
 

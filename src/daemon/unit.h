@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "core/history.h"
 #include "core/policy.h"
+#include "daemon/pressure.h"
 #include "host/cgroup.h"
 #include "host/config.h"
 #include "host/unit_name.h"
@@ -51,13 +52,15 @@ struct unit {
         struct mg_memory memory;
         uint64_t cpu_usage_usec;
         uint64_t checkpoint_at_usec;
-        struct mg_list processes; /* struct process.by_unit: those that have or had an agent */
+        struct mg_list processes; /* struct process.by_unit: those with an agent, now or once, and in the proc source all that were found */
         uint32_t n_processes;     /* of that list */
         uint32_t n_agents;        /* of these, connected and past hello */
         uint32_t n_pids; /* in the cgroup, as of the last minute; n_processes where nobody knows */
         bool sampled;    /* memory holds a sample */
         uint64_t slow_due_usec;    /* of the once-a-minute readings, scattered over the minute */
         uint64_t round_lost_bytes; /* of processes that ended during the round: no gain of ours */
+
+        struct unit_pressure pressure;
 
         /* decided */
         struct mg_policy_state policy;

@@ -14,6 +14,8 @@
  *                                      ("loaded", or why not, in a word), agent_reason (in a sentence), agent_version, mode, thread, allocators (aa{sv}), stats_age_usec, stats_cost_usec, suspended
  *   Explain(s unit) -> a{sv}           unit action reason text would_trim expected_bytes predicted_pause_usec, conditions (aa{sv}:
  *                                      name state quantity have want), settings (aa{sv}: key value file line)
+ *   Advise(s unit) -> aa{sv}           the most useful first, at least one: kind confidence text gain_bytes (0: not a matter of bytes) value
+ *                                      (of the setting proposed: CPUs, bytes or microseconds); error NotNow before the first tick
  *   TrimUnit(s unit, b dry_run) -> a{sv}   waits for the round: unit result before_bytes after_bytes gain_bytes expected_bytes
  *                                      duration_usec pause_usec processes asked refused reason
  *   Reload() -> as                     warnings; error ConfigInvalid carries the problems, one a line

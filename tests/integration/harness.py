@@ -21,6 +21,8 @@ import traceback
 WAIT = float(os.environ.get("MEMGUARD_TEST_WAIT", "90"))
 MIB = 1 << 20
 INTERVAL = 0.25  # IntervalSec= of every daemon here
+# For a program (or a forked child) that has one thread: by default the agent waits for the second.
+ALWAYS = {"MEMGUARD_THREAD": "always"}
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 tests = []
