@@ -116,3 +116,14 @@ void self_heap(struct self_heap *ret_heap) {
 void self_release(void) {
         (void) mallctl("arena." TEXT_OF(MALLCTL_ARENAS_ALL) ".purge", NULL, NULL, NULL, 0);
 }
+
+int64_t self_net_allocated(void) {
+        static uint64_t *allocated, *deallocated;
+        static uint64_t nothing;
+        size_t size = sizeof(allocated);
+
+        if (!allocated && (mallctl("thread.allocatedp", &allocated, &size, NULL, 0) != 0 ||
+                           mallctl("thread.deallocatedp", &deallocated, &size, NULL, 0) != 0))
+                allocated = deallocated = &nothing;
+        return (int64_t) (*allocated - *deallocated);
+}
