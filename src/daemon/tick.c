@@ -122,8 +122,7 @@ static bool has_ended(struct unit *unit) {
         return true;
 }
 
-/* Returns false when the unit has ended. */
-static bool measure_or_restart(struct unit *unit, bool with_swap) {
+bool tick_refresh(struct unit *unit, bool with_swap) {
         int r = tick_measure(unit, with_swap);
 
         reap(unit);
@@ -245,7 +244,7 @@ static void decide(struct unit *unit, uint64_t now_usec) {
 static bool tick_unit(struct unit *unit, uint64_t now_usec) {
         bool is_slow = now_usec >= unit->slow_due_usec;
 
-        if (!measure_or_restart(unit, is_slow))
+        if (!tick_refresh(unit, is_slow))
                 return false;
         if (unit->config.when & MG_WHEN_IDLE)
                 read_cpu(unit);

@@ -117,7 +117,7 @@ void unit_set_systemd(
                 enum mg_activity activity,
                 uint64_t watchdog_usec);
 
-/* The other half of source and cgroup: opens it anew. -ENOENT: gone. */
+/* The other half of source and cgroup: opens it anew. -ENOENT: gone; -EMFILE, -ENFILE, -ENOMEM: not now. */
 int unit_open_cgroup(struct unit *unit);
 
 /* Forgets all that was learned of an earlier life: a restart has happened. */
