@@ -933,8 +933,14 @@ static int system_stranger(void) {
             call_system(bus, NULL, "ListUnits", "as", 0) < 0 ||
             call_system(bus, NULL, "Explain", "s", "hog.service") < 0 ||
             call_system(bus, NULL, "ListProcesses", "s", "") < 0 ||
+            call_system(bus, NULL, "GetLogLevel", NULL) < 0 ||
             call_system(bus, NULL, "TrimUnit", "sb", "hog.service", 1) < 0)
                 return 1;
+        /* Not before the first tick; but not forbidden. */
+        if (call_system(bus, &error, "Advise", "s", "hog.service") >= 0 ||
+            !sd_bus_error_has_name(&error, MG_BUS_ERROR_NOT_NOW))
+                return 4;
+        sd_bus_error_free(&error);
         for (size_t i = 0; i < MG_ELEMENTS(forbidden); i++) {
                 if (call_system(bus, &error, forbidden[i], "s", "") >= 0 ||
                     !sd_bus_error_has_name(&error, SD_BUS_ERROR_ACCESS_DENIED))
