@@ -20,6 +20,7 @@ enum init_state {
 
 static _Atomic(int) init_state;
 static int init_result;
+static void (*kind_after_fork)(void);
 
 /* What pthread_atfork() calls; absent in other libcs, where a forked child simply has no agent. */
 extern int __register_atfork(
@@ -31,6 +32,8 @@ extern int __register_atfork(
 static void after_fork(void) {
         int saved = errno;
 
+        if (kind_after_fork)
+                kind_after_fork();
         handles_after_fork();
         hooks_after_fork();
         jemalloc_after_fork();
@@ -50,6 +53,7 @@ int agent_init(const struct mg_agent_kind *kind,
                         nanosleep(&pause, NULL);
                 return init_result;
         }
+        kind_after_fork = kind->after_fork;
         init_result = keeper_init(
                         settings, kind->mode, create, kind->makes_handles, kind->stack_bytes);
         /* Never unregistered: the objects stay loaded. */

@@ -15,6 +15,7 @@ struct mg_agent_kind {
         const char *mode; /* for hello */
         bool makes_handles;
         size_t stack_bytes;
+        void (*after_fork)(void); /* in the child, first of all; or NULL */
 };
 
 /*

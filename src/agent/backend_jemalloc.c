@@ -60,7 +60,8 @@ struct instance {
         struct mg_jemalloc_calls calls;
         bool is_ready;
         bool was_forked;
-        bool wants_background; /* what the parent had, for a forked child */
+        bool is_tuned; /* background threads were switched on request */
+        bool tuned_background;
         struct mib epoch, purge, stats[_STAT_MAX];
         char prefix[MAX_PREFIX];
         char options[256];
@@ -154,12 +155,12 @@ static int set_background(const struct instance *jemalloc, bool on) {
         return -jemalloc->calls.ctl("background_thread", NULL, NULL, &on, sizeof(on));
 }
 
-/* Whether the parent had background threads: as its agent last saw, else as its options say. */
-static bool had_background(const struct instance *jemalloc) {
+/* Whether the program wants background threads: as a tune has left it, else as its options say. */
+static bool wants_background(const struct instance *jemalloc) {
         bool asked = false;
 
-        if (jemalloc->is_ready)
-                return jemalloc->wants_background;
+        if (jemalloc->is_tuned)
+                return jemalloc->tuned_background;
         get(jemalloc, "opt.background_thread", &asked, sizeof(asked));
         return asked;
 }
@@ -169,7 +170,7 @@ static void make_ready(struct instance *jemalloc) {
         const char *name = NULL;
         bool has_stats = false;
 
-        if (jemalloc->was_forked && had_background(jemalloc) && !is_background_on(jemalloc))
+        if (jemalloc->was_forked && wants_background(jemalloc) && !is_background_on(jemalloc))
                 set_background(jemalloc, true);
         jemalloc->was_forked = false;
         if (jemalloc->is_ready)
@@ -184,7 +185,6 @@ static void make_ready(struct instance *jemalloc) {
                 resolve(jemalloc, stat_names[i], &jemalloc->stats[i]);
         if (!has_stats && !jemalloc->notice)
                 jemalloc->notice = "built without statistics: live bytes unknown, trim works";
-        jemalloc->wants_background = is_background_on(jemalloc);
 }
 
 void jemalloc_after_fork(void) {
@@ -372,7 +372,8 @@ static void tune(
                 *ret_outcome = (struct mg_tune_outcome){
                         .result = MG_RESULT_DONE, .background_thread = is_background_on(jemalloc)
                 };
-        jemalloc->wants_background = is_background_on(jemalloc);
+        jemalloc->is_tuned = true;
+        jemalloc->tuned_background = is_background_on(jemalloc);
 }
 
 const struct mg_backend backend_jemalloc = {

@@ -245,6 +245,8 @@ void keeper_after_fork(void) {
         /* A child of a process that was left alone by its own doing has inherited the reason. */
         atomic_store(&keeper.owner_pid, system_getpid());
         watch_main();
+        keeper.setup.is_forked = true;
         if (restart && is_unfiltered())
                 keeper_start(NULL);
+        keeper.setup.is_forked = false;
 }

@@ -22,7 +22,8 @@ atomic_bool preload_is_active;
 static struct mg_settings settings;
 static const struct mg_agent_kind preload_kind = { .mode = "preload",
                                                    .makes_handles = true,
-                                                   .stack_bytes = MG_STACK_BYTES };
+                                                   .stack_bytes = MG_STACK_BYTES,
+                                                   .after_fork = wrap_thread_after_fork };
 
 void *preload_find_next(mg_next_symbol *cache, const char *name) {
         void *next = atomic_load(cache);

@@ -308,7 +308,8 @@ int thread_start(const struct mg_thread_setup *setup) {
                 atomic_store(&agent.phase, PHASE_NONE);
                 return r;
         }
-        wait_while_starting();
+        if (!setup->is_forked)
+                wait_while_starting();
         return 0;
 }
 

@@ -29,6 +29,7 @@ struct mg_thread_setup {
         struct mg_seccomp
                         baseline; /* at load: the agent makes no new kind of call once it is stricter */
         size_t stack_bytes;       /* beyond what the C library puts on it */
+        bool is_forked; /* a child: start without waiting for the thread, most children are short */
         bool spare_message_queues; /* a program that has run may have one open: then its table is shared */
 };
 

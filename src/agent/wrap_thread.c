@@ -33,6 +33,11 @@ static struct launch *take_launch(void *(*routine)(void *), void *argument) {
         return NULL;
 }
 
+void wrap_thread_after_fork(void) {
+        for (size_t i = 0; i < MG_ELEMENTS(launches); i++)
+                atomic_store(&launches[i].is_taken, false);
+}
+
 static void *run_launched(void *argument) {
         struct launch *launch = argument;
         void *(*routine)(void *) = launch->routine;

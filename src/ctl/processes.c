@@ -2,6 +2,8 @@
 /* memguardctl list-processes. Layer: ctl. */
 #include "ctl/processes.h"
 
+#include <stdio.h>
+
 #include "base/macros.h"
 #include "base/text.h"
 #include "ctl/client.h"
@@ -37,6 +39,23 @@ static json_t *allocators_text(const json_t *allocators) {
         return text.length > 0 ? json_string(buffer) : json_null();
 }
 
+/* Once for each state but the healthy one, below the table: the column has room for a word only. */
+static void print_reasons(const json_t *processes) {
+        MG_CLEANUP(json_decrefp) json_t *told = json_object();
+        size_t i;
+        json_t *process;
+
+        json_array_foreach(processes, i, process) {
+                const char *agent = member_text(process, "agent");
+                json_t *reason = json_object_get(process, "agent_reason");
+                if (!json_is_string(reason) || mg_streq(agent, "loaded") ||
+                    json_object_get(told, agent) || json_object_set(told, agent, reason) < 0)
+                        continue;
+                printf("%s%s: %s\n", json_object_size(told) == 1 ? "\n" : "", agent,
+                       json_string_value(reason));
+        }
+}
+
 int processes_print(json_t *processes, bool with_unit) {
         size_t skip = with_unit ? 0 : 1;
         size_t i;
@@ -45,7 +64,10 @@ int processes_print(json_t *processes, bool with_unit) {
         json_array_foreach(processes, i, process) json_object_set_new(
                         process, "shown_allocators",
                         allocators_text(json_object_get(process, "allocators")));
-        return table_print(processes, columns + skip, MG_ELEMENTS(columns) - skip);
+        int exit_code = table_print(processes, columns + skip, MG_ELEMENTS(columns) - skip);
+        if (exit_code == CTL_OK && !ctl_options.no_legend)
+                print_reasons(processes);
+        return exit_code;
 }
 
 int verb_list_processes(int argc, char **argv) {

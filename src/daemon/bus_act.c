@@ -5,13 +5,11 @@
 
 #include "daemon/bus_server.h"
 #include "daemon/journal.h"
-#include "daemon/tick.h"
 #include "host/bus_api.h"
 
 /* A call whose answer waits for the end of the round. Owned by the round's handler, which comes exactly once. */
 struct pending_trim {
         sd_bus_message *call;
-        struct mg_round_survey survey;
 };
 
 static struct pending_trim *pending_trim_free(struct pending_trim *pending) {
@@ -33,7 +31,7 @@ static int reply_trimmed(const struct pending_trim *pending, const struct trim_r
         if (r < 0)
                 return r;
         struct dict dict = { .message = reply };
-        bus_trim_result(&dict, result, &pending->survey);
+        bus_trim_result(&dict, result, &result->survey);
         return bus_send_reply(&dict);
 }
 
@@ -48,14 +46,11 @@ static void on_trimmed(void *userdata, const struct trim_result *result) {
 
 static int start_trim(sd_bus_message *call, struct unit *unit, bool dry_run) {
         MG_CLEANUP(pending_trim_freep) struct pending_trim *pending = calloc(1, sizeof(*pending));
-        struct mg_unit_sample sample;
         int r;
 
         if (!pending)
                 return -ENOMEM;
         pending->call = sd_bus_message_ref(call);
-        tick_fill_sample(unit, &sample);
-        round_survey(&unit->policy, &unit->config, &sample, &pending->survey);
         r = trim_by_hand(unit, dry_run, on_trimmed, pending);
         if (r < 0)
                 return r;

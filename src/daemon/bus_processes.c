@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes and their allocators as dictionaries. Layer: daemon. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "core/account.h"
 #include "daemon/bus_heaps.h"
 #include "daemon/bus_units.h"
+#include "daemon/bus_why.h"
 #include "daemon/peer.h"
 #include "daemon/process.h"
 #include "host/proc.h"
-
-/* Of a unit with a fork bomb in it, so many processes without an agent are shown; each costs two reads of /proc. */
-#define STRANGERS_MAX 1024
 
 static void put_heap(
                 struct dict *dict,
@@ -56,13 +55,7 @@ static void put_peer(struct dict *dict, const struct peer *peer) {
         dict_u64(dict, "late_replies", peer->late_replies);
 }
 
-static const char *agent_state(const struct peer *peer) {
-        if (!peer)
-                return "lost";
-        return peer->unresponsive ? "unresponsive" : "loaded";
-}
-
-static void put_process(struct dict *dict, const struct process *process) {
+static void put_process(struct dict *dict, const struct process *process, uint64_t until_usec) {
         const struct mg_process_sample *sample = &process->sample;
         uint64_t now_usec = manager_now(process->unit->manager);
 
@@ -79,7 +72,7 @@ static void put_process(struct dict *dict, const struct process *process) {
                 dict_u64(dict, "cache_bytes", sample->cache_bytes);
                 dict_u64(dict, "stats_age_usec", mg_sub_floor(now_usec, sample->stats_at_usec));
         }
-        dict_string(dict, "agent", agent_state(process->peer));
+        bus_why(dict, process->unit, process->proc.pid, process, until_usec);
         if (process->peer)
                 put_peer(dict, process->peer);
         dict_list_begin(dict, "allocators");
@@ -89,7 +82,11 @@ static void put_process(struct dict *dict, const struct process *process) {
 }
 
 /* A process of the unit that never had an agent. Gone ones are left out. */
-static void put_stranger(struct dict *dict, const struct unit *unit, pid_t pid) {
+static void put_stranger(
+                struct dict *dict,
+                const struct unit *unit,
+                pid_t pid,
+                uint64_t until_usec) {
         uint64_t rss_anon_bytes = MG_UNKNOWN;
         struct mg_proc proc;
         char comm[16];
@@ -104,29 +101,30 @@ static void put_stranger(struct dict *dict, const struct unit *unit, pid_t pid) 
         dict_u64(dict, "pid", (uint64_t) pid);
         dict_string(dict, "command", comm);
         dict_u64(dict, "rss_anon_bytes", rss_anon_bytes);
-        dict_string(dict, "agent", "none");
+        bus_why(dict, unit, pid, NULL, until_usec);
         dict_end(dict);
 }
 
-static bool is_known(const struct unit *unit, pid_t pid) {
+static void put_unit(
+                struct dict *dict,
+                const struct unit *unit,
+                const struct strangers *strangers) {
         for (const struct process *p = process_first(unit); p; p = process_next(p))
-                if (p->proc.pid == pid)
-                        return true;
-        return false;
+                put_process(dict, p, strangers->until_usec);
+        for (size_t i = 0; i < strangers->n; i++)
+                if (strangers->list[i].unit == unit)
+                        put_stranger(dict, unit, strangers->list[i].pid, strangers->until_usec);
 }
 
-void bus_processes(struct dict *dict, const struct unit *unit) {
-        pid_t *pids;
-        int n;
+void bus_processes(struct dict *dict, struct manager *manager, const struct unit *unit) {
+        struct strangers *strangers = strangers_find(manager, unit);
 
-        for (const struct process *p = process_first(unit); p; p = process_next(p))
-                put_process(dict, p);
-        pids = calloc(STRANGERS_MAX, sizeof(*pids));
-        if (!pids)
+        if (!strangers) {
+                dict->error = dict->error < 0 ? dict->error : -ENOMEM;
                 return;
-        n = unit_pids(unit, pids, STRANGERS_MAX);
-        for (int i = 0; i < MG_MIN(n, STRANGERS_MAX); i++)
-                if (!is_known(unit, pids[i]))
-                        put_stranger(dict, unit, pids[i]);
-        free(pids);
+        }
+        for (const struct unit *u = unit_first(manager); u; u = unit_next(u))
+                if (!unit || u == unit)
+                        put_unit(dict, u, strangers);
+        free(strangers);
 }

@@ -101,11 +101,7 @@ int bus_list_processes(sd_bus_message *call, void *userdata, sd_bus_error *error
         if (r < 0)
                 return r;
         struct dict dict = { .message = reply };
-        if (unit)
-                bus_processes(&dict, unit);
-        else
-                for (struct unit *u = unit_first(server->manager); u; u = unit_next(u))
-                        bus_processes(&dict, u);
+        bus_processes(&dict, server->manager, unit);
         dict_end(&dict);
         return bus_send_reply(&dict);
 }

@@ -12,7 +12,8 @@
 
 void bus_host(struct dict *dict, const struct manager *manager);
 void bus_unit(struct dict *dict, struct unit *unit);
-void bus_processes(struct dict *dict, const struct unit *unit);
+/* UNIT NULL: of all units. With those that never had an agent, as far as there is time. */
+void bus_processes(struct dict *dict, struct manager *manager, const struct unit *unit);
 void bus_explanation(struct dict *dict, const struct unit *unit);
 
 /* SURVEY: what the unit's processes had to offer when the call came, for a trim that did not take place. */

@@ -13,8 +13,9 @@
 
 /* With systemd's own word for system units the walk only finds those of user managers. */
 #define WALK_INTERVAL_USEC         MG_USEC_PER_MIN
+#define WALK_TICKS                 12 /* once a minute at IntervalSec=5s, and oftener only with it */
 #define WALK_INTERVAL_SYSTEMD_USEC (5 * MG_USEC_PER_MIN)
-#define WALK_ACCURACY_USEC         (5 * MG_USEC_PER_SEC)
+#define WALK_ACCURACY_USEC         MG_USEC_PER_SEC
 
 static int get_unit(struct manager *manager, const char *path, struct unit **ret_unit) {
         struct process_unit found;
@@ -58,20 +59,26 @@ static void walk(struct manager *manager) {
         int r;
 
         manager->discovery_mark++;
-        r = cgroup_walk(manager->cgroup_root, visit_cgroup, manager);
+        r = manager->use_cgroups ? cgroup_walk(manager->cgroup_root, visit_cgroup, manager)
+                                 : discovery_walk_processes(manager);
         if (r < 0)
-                journal_errno(LOG_WARNING, r, NULL, "Cannot walk the cgroup tree");
-        else
+                journal_errno(LOG_WARNING, r, NULL, "Cannot look for units in %s",
+                              manager->use_cgroups ? manager->cgroup_root : "/proc");
+        else if (manager->use_cgroups)
                 drop_missed(manager);
+}
+
+static uint64_t walk_interval(const struct manager *manager) {
+        if (manager->use_cgroups && manager->systemd && systemd_units_available(manager->systemd))
+                return WALK_INTERVAL_SYSTEMD_USEC;
+        return MG_MIN(manager->settings.interval_usec * WALK_TICKS, WALK_INTERVAL_USEC);
 }
 
 static int on_walk(sd_event_source *source, uint64_t usec, void *userdata) {
         struct manager *manager = userdata;
-        bool has_systemd = manager->systemd && systemd_units_available(manager->systemd);
 
         walk(manager);
-        (void) sd_event_source_set_time_relative(
-                        source, has_systemd ? WALK_INTERVAL_SYSTEMD_USEC : WALK_INTERVAL_USEC);
+        (void) sd_event_source_set_time_relative(source, walk_interval(manager));
         (void) sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         return 0;
 }
@@ -118,12 +125,10 @@ int discovery_start(struct manager *manager) {
                 if (r < 0)
                         journal_errno(LOG_WARNING, r, NULL, "Cannot ask systemd about units");
         }
-        if (!manager->use_cgroups)
-                return 0;
         walk(manager);
         return sd_event_add_time_relative(
                         manager->event, &manager->discovery_source, CLOCK_MONOTONIC,
-                        WALK_INTERVAL_USEC, WALK_ACCURACY_USEC, on_walk, manager);
+                        walk_interval(manager), WALK_ACCURACY_USEC, on_walk, manager);
 }
 
 void discovery_stop(struct manager *manager) {

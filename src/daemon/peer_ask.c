@@ -50,19 +50,23 @@ static bool has_statistics(const struct peer *peer) {
         return false;
 }
 
-bool peer_may_ask_stats(const struct peer *peer, uint64_t now_usec) {
+static bool may_ask_stats(const struct peer *peer, uint64_t now_usec) {
         const struct mg_unit_config *config = &peer->process->unit->config;
         uint64_t cost = predict_cost(peer);
 
-        if (!config->statistics || config->mode == MG_MODE_OFF || peer->unresponsive ||
-            !has_statistics(peer) || now_usec < peer->stats_due_usec)
+        if (!config->statistics || peer->unresponsive || !has_statistics(peer) ||
+            now_usec < peer->stats_due_usec)
                 return false;
         return cost == MG_UNKNOWN ? !peer->stats_forced : cost <= config->max_pause_usec;
 }
 
+bool peer_may_ask_stats(const struct peer *peer, uint64_t now_usec) {
+        return peer->process->unit->config.mode != MG_MODE_OFF && may_ask_stats(peer, now_usec);
+}
+
+/* In Mode=off nobody but an operator's hand begins a round. */
 bool peer_may_look(const struct peer *peer) {
-        return !peer->closed &&
-               peer_may_ask_stats(peer, manager_now(peer->manager) + STATS_CREDIT_USEC);
+        return !peer->closed && may_ask_stats(peer, manager_now(peer->manager) + STATS_CREDIT_USEC);
 }
 
 static void learn_cost(struct peer *peer, const struct mg_message *reply, uint64_t elapsed_usec) {

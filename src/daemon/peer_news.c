@@ -132,6 +132,13 @@ static int find_unit(struct peer *peer, struct unit **ret_unit) {
         return unit_get(peer->manager, &identity, ret_unit);
 }
 
+/* What only shares a pseudo-unit's executable was a stopgap: agents say better who belongs to it. */
+static void drop_strangers(struct unit *unit) {
+        MG_LIST_FOREACH_SAFE(entry, &unit->processes)
+                if (!process_of(entry)->had_agent)
+                        process_free(process_of(entry));
+}
+
 /* Gives the connection its process: an agent of the same process that was there before has been replaced. */
 static int attach(struct peer *peer) {
         struct process *process;
@@ -155,7 +162,10 @@ static int attach(struct peer *peer) {
         if (unit->source == MG_SOURCE_PROC)
                 store_load_state(unit);
         process->sample.has_agent = true;
+        process->had_agent = true;
         unit->n_agents++;
+        if (!unit->path)
+                drop_strangers(unit);
         return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process that has, or had, an agent: held by (pid, start time) with its statm open, so that a reused pid is
+ * A process that has, or had, an agent, or was found in /proc: held by (pid, start time) with its statm open, so that a reused pid is
  * never taken for it. Owned by its unit. Layer: daemon.
  */
 #pragma once
@@ -21,6 +21,7 @@ struct process {
         struct peer *peer; /* NULL: its agent is not connected (any more) */
         struct mg_proc proc;
         uid_t uid;
+        bool had_agent;
         bool gone;     /* it has ended; freed at the next tick */
         char comm[20]; /* 15, a newline, a NUL, as the kernel gives it */
         uint64_t round_before_bytes; /* RssAnon + swap when its unit's round began; MG_UNKNOWN: none, or new since */

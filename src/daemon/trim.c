@@ -2,11 +2,9 @@
 /*
  * Trim rounds; see trim.h. Layer: daemon.
  *
- * A step is one process: its statistics if they can be had (so that growth of live is not taken for a failure), the
- * trim, its statistics again. Every way a step can end leads to advance(), so a round always ends. Values in a
- * reply are bounded by what the daemon saw itself: a trim cannot have taken longer than the answer took.
+ * A round by hand looks at the processes first, so that it decides by what is there now, then goes the way of all rounds.
  */
-#include "daemon/trim.h"
+#include "daemon/trim_round.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,38 +19,8 @@
 #include "daemon/tick.h"
 #include "daemon/unit.h"
 
-/* Agents that let a round wait in vain before it gives up on the rest: each costs AgentTimeoutSec=. */
-#define TIMEOUTS_PER_ROUND 2
-
 /* A round whose agent has been silent for so long is not at work: it does not keep others from theirs. */
 #define STALLED_USEC (2 * MG_USEC_PER_SEC)
-
-/* More processes than this are left to the next round. */
-#define STEPS_MAX 1024
-
-struct trim_round {
-        struct mg_list all; /* manager->rounds */
-        struct unit *unit;
-        struct peer *peer; /* whose turn it is */
-        struct mg_decision decision;
-        struct mg_outcome outcome;
-        bool measured; /* outcome.before_bytes is in */
-        uint64_t asked_usec;
-        uint64_t step_began_usec;
-        uint64_t live_before; /* of the process at hand, looked at just now; MG_UNKNOWN: could not be */
-        int64_t live_growth;
-        uint64_t backoff_before_usec;
-        uint64_t best_bytes;
-        pid_t best_pid;
-        pid_t worst_pid;
-        unsigned n_timeouts;
-        trim_handler handler;
-        void *handler_userdata;
-        size_t n_skipped;
-        size_t next;
-        size_t n_steps;
-        struct mg_round_step steps[];
-};
 
 static const char *const status_names[] = {
         [TRIM_DONE] = "done",
@@ -66,12 +34,11 @@ const char *trim_status_to_string(enum trim_status status) {
         return status_names[status];
 }
 
-static void advance(struct trim_round *round);
-
 static struct trim_round *round_free(struct trim_round *round) {
         round->unit->round = NULL;
         list_remove(&round->all);
         round->unit->manager->n_rounds--;
+        free(round->steps);
         free(round);
         return NULL;
 }
@@ -82,6 +49,7 @@ static void tell_handler(const struct trim_round *round, enum trim_status status
                 .unit = round->unit->name,
                 .decision = round->decision,
                 .outcome = round->outcome,
+                .survey = round->survey,
                 .n_skipped = round->n_skipped,
         };
 
@@ -89,7 +57,7 @@ static void tell_handler(const struct trim_round *round, enum trim_status status
                 round->handler(round->handler_userdata, &result);
 }
 
-static void measure(struct trim_round *round, uint64_t *ret_footprint) {
+void trim_measure(struct trim_round *round, uint64_t *ret_footprint) {
         struct unit *unit = round->unit;
 
         /* A unit that is gone keeps its last numbers: the tick will find out. */
@@ -97,11 +65,11 @@ static void measure(struct trim_round *round, uint64_t *ret_footprint) {
         *ret_footprint = account_footprint(&unit->memory);
 }
 
-static void begin_measuring(struct trim_round *round) {
+void trim_begin_measuring(struct trim_round *round) {
         struct unit *unit = round->unit;
 
         unit->round_lost_bytes = 0;
-        measure(round, &round->outcome.before_bytes);
+        trim_measure(round, &round->outcome.before_bytes);
         round->outcome.anon_thp_before_bytes = unit->memory.anon_thp_bytes;
         for (struct process *p = process_first(unit); p; p = process_next(p))
                 p->round_before_bytes = process_footprint(p);
@@ -157,7 +125,7 @@ static void learn(struct trim_round *round) {
         });
 }
 
-static void finish(struct trim_round *round) {
+void trim_finish(struct trim_round *round) {
         struct unit *unit = round->unit;
         struct manager *manager = unit->manager;
         struct mg_outcome *outcome = &round->outcome;
@@ -181,278 +149,123 @@ static void finish(struct trim_round *round) {
         round_free(round);
 }
 
-static uint64_t at_most(uint64_t claimed, uint64_t bound) {
-        return claimed == MG_UNKNOWN ? bound : MG_MIN(claimed, bound);
-}
-
-static void count_answer(
-                struct trim_round *round,
-                struct peer *peer,
-                const struct mg_message *reply) {
-        struct mg_outcome *outcome = &round->outcome;
-        uint64_t elapsed = clock_now_usec() - round->asked_usec;
-        uint64_t faults = reply->number[MG_NUMBER_MINOR_FAULTS];
-        uint64_t duration;
-        uint64_t pause;
-
-        outcome->n_answered++;
-        if (reply->number[MG_NUMBER_RESULT] != MG_RESULT_DONE &&
-            reply->number[MG_NUMBER_RESULT] != MG_RESULT_PARTIAL) {
-                outcome->n_refused++;
-                return;
-        }
-        duration = at_most(reply->number[MG_NUMBER_DURATION_USEC], elapsed);
-        pause = at_most(reply->number[MG_NUMBER_PAUSE_USEC], duration);
-        outcome->duration_usec = mg_add_cap(outcome->duration_usec, duration);
-        outcome->minor_faults =
-                        mg_add_cap(outcome->minor_faults, faults == MG_UNKNOWN ? 0 : faults);
-        if (pause >= outcome->pause_usec) {
-                outcome->pause_usec = pause;
-                round->worst_pid = peer->pid;
-        }
-}
-
-static void credit(struct trim_round *round, const struct process *process) {
-        uint64_t now_bytes = process_footprint(process);
-        uint64_t gain;
-
-        if (now_bytes == MG_UNKNOWN || process->round_before_bytes == MG_UNKNOWN)
-                return;
-        gain = mg_sub_floor(process->round_before_bytes, now_bytes);
-        if (gain >= round->best_bytes) {
-                round->best_bytes = gain;
-                round->best_pid = process->proc.pid;
-        }
-}
-
-/* A claimed size beyond a PiB is a lie, and must not overflow the sum. */
-static int64_t plausible(uint64_t bytes) {
-        return (int64_t) MG_MIN(bytes, UINT64_C(1) << 50);
-}
-
-static void on_stats_after(
-                struct peer *peer,
-                int status,
-                const struct mg_message *reply,
-                void *userdata) {
-        struct trim_round *round = userdata;
-
-        if (status == 0 && !peer->closed && round->live_before != MG_UNKNOWN &&
-            reply->number[MG_NUMBER_RESULT] == MG_RESULT_DONE &&
-            peer->process->sample.live_bytes != MG_UNKNOWN)
-                round->live_growth += plausible(peer->process->sample.live_bytes) -
-                                      plausible(round->live_before);
-        advance(round);
-}
-
-static void on_trimmed(
-                struct peer *peer,
-                int status,
-                const struct mg_message *reply,
-                void *userdata) {
-        struct trim_round *round = userdata;
-
-        measure(round, &round->outcome.after_bytes);
-        if (status == 0)
-                count_answer(round, peer, reply);
-        else if (status == -EOPNOTSUPP) {
-                round->outcome.n_answered++;
-                round->outcome.n_refused++;
-        } else if (status == -ETIMEDOUT)
-                round->n_timeouts++;
-        if (status == 0 && !peer->closed)
-                credit(round, peer->process);
-        if (status < 0 || !peer_may_look(peer) || peer_ask_stats(peer, on_stats_after, round) < 0)
-                advance(round);
-}
-
-static void fill_trim(const struct trim_round *round, struct mg_message *ret_message) {
-        const struct mg_unit_config *config = &round->unit->config;
-        uint64_t timeout_usec = round->unit->manager->settings.agent_timeout_usec;
-
-        proto_init(ret_message, MG_VERB_TRIM);
-        ret_message->number[MG_NUMBER_PAD_BYTES] = config->trim_pad_bytes;
-        ret_message->number[MG_NUMBER_ARENA_TOPS] = config->arena_tops;
-        ret_message->number[MG_NUMBER_SHRINK] = config->shrink_caches;
-        /* Half of the wait is for the slices, half for the one that has begun. */
-        ret_message->number[MG_NUMBER_DEADLINE_USEC] = timeout_usec / 2;
-        ret_message->text[MG_TEXT_REASON] = span_of(reason_to_string(round->outcome.reason));
-}
-
-static void count_asked(struct trim_round *round, const struct peer *peer) {
-        const struct mg_round_step *step = &round->steps[round->next - 1];
-        const struct mg_process_sample *sample = &peer->process->sample;
-        struct mg_outcome *outcome = &round->outcome;
-
-        outcome->sliced = (outcome->n_asked == 0 || outcome->sliced) && sample->sliced;
-        outcome->n_asked++;
-        outcome->asked_bytes = mg_add_cap(outcome->asked_bytes, step->retained_bytes);
-        if (sample->free_chunks != MG_UNKNOWN)
-                outcome->free_chunks = mg_add_cap(outcome->free_chunks, sample->free_chunks);
-        outcome->predicted_pause_usec =
-                        MG_MAX(outcome->predicted_pause_usec, step->predicted_pause_usec);
-}
-
-/* Returns whether a reply is now waited for. */
-static bool ask_to_trim(struct trim_round *round, struct peer *peer) {
-        uint64_t timeout_usec = peer->manager->settings.agent_timeout_usec;
-        struct mg_message message;
-
-        if (!round->measured)
-                begin_measuring(round);
-        fill_trim(round, &message);
-        round->asked_usec = clock_now_usec();
-        if (peer_request(peer, &message, timeout_usec, on_trimmed, round) < 0)
-                return false;
-        count_asked(round, peer);
-        return true;
-}
-
-static void on_stats_before(
-                struct peer *peer,
-                int status,
-                const struct mg_message *reply,
-                void *userdata) {
-        struct trim_round *round = userdata;
-
-        if (status == -ETIMEDOUT)
-                round->n_timeouts++;
-        if (status == 0 && reply->number[MG_NUMBER_RESULT] == MG_RESULT_DONE)
-                round->live_before = peer->process->sample.live_bytes;
-        if (peer->closed || status == -ETIMEDOUT || !ask_to_trim(round, peer))
-                advance(round);
-}
-
-static bool begin_step(struct trim_round *round, struct peer *peer) {
-        round->live_before = MG_UNKNOWN;
-        if (peer_may_look(peer))
-                return peer_ask_stats(peer, on_stats_before, round) >= 0;
-        return ask_to_trim(round, peer);
-}
-
-static void on_idle(struct peer *peer, void *userdata) {
-        struct trim_round *round = userdata;
-
-        if (peer->closed || peer->unresponsive || !begin_step(round, peer))
-                advance(round);
-}
-
-/* The emergency switch works at once, but for the one request in flight. */
-static bool is_stopped(const struct trim_round *round) {
-        const struct unit *unit = round->unit;
-
-        return !round->outcome.by_hand && (unit->paused || unit->manager->paused);
-}
-
-/* The next process that is still there and whose agent answers; NULL: the round is over. */
-static struct peer *next_peer(struct trim_round *round) {
-        while (round->next < round->n_steps && round->n_timeouts < TIMEOUTS_PER_ROUND &&
-               !is_stopped(round)) {
-                const struct mg_round_step *step = &round->steps[round->next++];
-                struct process *process = process_find(round->unit, step->pid, step->start_time);
-
-                if (process && process->peer && process->peer->state == PEER_READY &&
-                    !process->peer->unresponsive && !process->sample.suspended)
-                        return process->peer;
-        }
-        return NULL;
-}
-
-/* Goes on with the next process until one is being waited for, or none is left. */
-static void advance(struct trim_round *round) {
-        for (;;) {
-                struct peer *peer = next_peer(round);
-
-                round->peer = peer;
-                round->step_began_usec = manager_now(round->unit->manager);
-                if (!peer) {
-                        finish(round);
-                        return;
-                }
-                if (peer_is_busy(peer)) {
-                        peer_when_idle(peer, on_idle, round);
-                        return;
-                }
-                if (begin_step(round, peer))
-                        return;
-        }
-}
-
-static struct trim_round *round_new(struct unit *unit, const struct mg_decision *decision) {
-        size_t room = MG_MIN((size_t) unit->n_processes, (size_t) STEPS_MAX);
-        struct trim_round *round = calloc(1, sizeof(*round) + room * sizeof(struct mg_round_step));
-        struct mg_unit_sample sample;
+static struct trim_round *round_new(struct unit *unit) {
+        struct trim_round *round = calloc(1, sizeof(*round));
 
         if (!round)
                 return NULL;
-        tick_fill_sample(unit, &sample);
-        round->n_steps =
-                        round_plan(&unit->policy, &unit->config, &sample, round->steps, room,
-                                   &round->n_skipped);
         round->unit = unit;
-        round->decision = *decision;
-        round->outcome.reason = decision->reason;
-        round->outcome.expected_bytes = decision->expected_bytes;
         round->outcome.started_usec = manager_now(unit->manager);
+        round->step_began_usec = round->outcome.started_usec;
         list_append(&unit->manager->rounds, &round->all);
         unit->manager->n_rounds++;
         unit->round = round;
         return round;
 }
 
-int trim_start(struct unit *unit, const struct mg_decision *decision) {
-        struct trim_round *round;
+/* Whom to ask, by what is known of the processes now. */
+static int plan(struct trim_round *round, const struct mg_unit_sample *sample) {
+        struct unit *unit = round->unit;
+        size_t room = MG_MIN(sample->n_processes, (size_t) TRIM_STEPS_MAX);
 
-        if (unit->round)
-                return -EBUSY;
-        round = round_new(unit, decision);
-        if (!round)
+        round->steps = calloc(room + 1, sizeof(*round->steps));
+        if (!round->steps)
                 return -ENOMEM;
-        unit->due_since_usec = MG_UNKNOWN;
-        advance(round);
+        round->n_steps =
+                        round_plan(&unit->policy, &unit->config, sample, round->steps, room,
+                                   &round->n_skipped);
+        round->outcome.reason = round->decision.reason;
+        round->outcome.expected_bytes = round->decision.expected_bytes;
         return 0;
 }
 
-static void answer_at_once(
-                const struct unit *unit,
-                enum trim_status status,
-                const struct mg_decision *decision,
-                size_t n_skipped,
-                trim_handler handler,
-                void *userdata) {
-        struct trim_result result = {
-                .status = status,
-                .unit = unit->name,
-                .decision = *decision,
-                .n_skipped = n_skipped,
-        };
+int trim_start(struct unit *unit, const struct mg_decision *decision) {
+        struct mg_unit_sample sample;
+        struct trim_round *round;
+        int r;
 
-        handler(userdata, &result);
+        if (unit->round)
+                return -EBUSY;
+        round = round_new(unit);
+        if (!round)
+                return -ENOMEM;
+        round->decision = *decision;
+        tick_fill_sample(unit, &sample);
+        r = plan(round, &sample);
+        if (r < 0) {
+                round_free(round);
+                return r;
+        }
+        unit->due_since_usec = MG_UNKNOWN;
+        trim_advance(round);
+        return 0;
+}
+
+static void answer_and_free(struct trim_round *round, enum trim_status status) {
+        tell_handler(round, status);
+        round_free(round);
+}
+
+static void decide_by_hand(struct trim_round *round) {
+        struct unit *unit = round->unit;
+        struct mg_unit_sample sample;
+
+        (void) tick_measure(unit, false);
+        tick_fill_sample(unit, &sample);
+        policy_by_hand(&unit->policy, &unit->config, &sample, manager_now(unit->manager),
+                       &round->decision);
+        round_survey(&unit->policy, &unit->config, &sample, &round->survey);
+        if (round->decision.action != MG_ACTION_TRIM || plan(round, &sample) < 0)
+                answer_and_free(round, TRIM_HELD);
+        else if (round->dry_run)
+                answer_and_free(round, TRIM_DRY_RUN);
+        else
+                trim_advance(round);
+}
+
+static void one_has_looked(struct trim_round *round) {
+        if (--round->n_looking == 0)
+                decide_by_hand(round);
+}
+
+static void on_look(struct peer *peer, int status, const struct mg_message *reply, void *userdata) {
+        one_has_looked(userdata);
+}
+
+static void on_idle_look(struct peer *peer, void *userdata) {
+        /* Whatever was asked before is answered: if it was statistics, they are fresh enough. */
+        one_has_looked(userdata);
+}
+
+static void look_at_all(struct trim_round *round) {
+        round->n_looking =
+                        1; /* this function's own, so that the first answers do not decide too soon */
+        for (struct process *p = process_first(round->unit); p; p = process_next(p)) {
+                if (!p->peer || p->peer->state != PEER_READY || p->peer->unresponsive)
+                        continue;
+                if (peer_is_busy(p->peer)) {
+                        peer_when_idle(p->peer, on_idle_look, round);
+                        round->n_looking++;
+                } else if (peer_may_look(p->peer) && peer_ask_stats(p->peer, on_look, round) >= 0) {
+                        round->n_looking++;
+                }
+        }
+        one_has_looked(round);
 }
 
 int trim_by_hand(struct unit *unit, bool dry_run, trim_handler handler, void *userdata) {
-        struct mg_unit_sample sample;
-        struct mg_decision decision;
         struct trim_round *round;
 
         if (unit->round)
                 return -EBUSY;
-        (void) tick_measure(unit, false);
-        tick_fill_sample(unit, &sample);
-        policy_by_hand(&unit->policy, &unit->config, &sample, manager_now(unit->manager),
-                       &decision);
-        if (decision.action != MG_ACTION_TRIM || dry_run) {
-                answer_at_once(unit, decision.action == MG_ACTION_TRIM ? TRIM_DRY_RUN : TRIM_HELD,
-                               &decision, 0, handler, userdata);
-                return 0;
-        }
-        round = round_new(unit, &decision);
+        round = round_new(unit);
         if (!round)
                 return -ENOMEM;
         round->outcome.by_hand = true;
+        round->dry_run = dry_run;
         round->handler = handler;
         round->handler_userdata = userdata;
-        advance(round);
+        look_at_all(round);
         return 0;
 }
 
@@ -461,10 +274,10 @@ void trim_cancel(struct unit *unit) {
 
         if (!round)
                 return;
-        if (round->peer)
-                peer_forget(round->peer, round);
-        tell_handler(round, TRIM_GONE);
-        round_free(round);
+        for (struct process *p = process_first(unit); p; p = process_next(p))
+                if (p->peer)
+                        peer_forget(p->peer, round);
+        answer_and_free(round, TRIM_GONE);
 }
 
 size_t trim_running(const struct manager *manager) {

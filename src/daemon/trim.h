@@ -30,13 +30,14 @@ struct trim_result {
         const char *unit; /* its name, valid during the call */
         struct mg_decision decision;
         struct mg_outcome outcome;
-        size_t n_skipped; /* processes left out because of MaxPause= */
+        struct mg_round_survey survey; /* by hand: of the sample that was decided by */
+        size_t n_skipped;              /* processes left out because of MaxPause= */
 };
 
 typedef void (*trim_handler)(void *userdata, const struct trim_result *result);
 
 /*
- * By hand. HANDLER is called exactly once, from within the call (dry run, held) or at the end of the round.
+ * By hand: looks at the processes, then decides. HANDLER is called exactly once, perhaps from within the call.
  * Returns 0, -EBUSY (a round of this unit is running) or -ENOMEM; then HANDLER is not called.
  */
 int trim_by_hand(struct unit *unit, bool dry_run, trim_handler handler, void *userdata);

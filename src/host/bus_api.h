@@ -11,7 +11,7 @@
  *   ListUnits(as names) -> aa{sv}      the promised names of section 8; nested dictionaries as a{sv}, lists of them as aa{sv};
  *                                      empty names: all; an unknown name: error NoSuchUnit
  *   ListProcesses(s unit) -> aa{sv}    unit pid command rss_anon_bytes swap_bytes live_bytes retained_bytes freeable_bytes agent
- *                                      ("loaded", or why not), agent_version, mode, thread, allocators (aa{sv}), stats_age_usec, stats_cost_usec, suspended
+ *                                      ("loaded", or why not, in a word), agent_reason (in a sentence), agent_version, mode, thread, allocators (aa{sv}), stats_age_usec, stats_cost_usec, suspended
  *   Explain(s unit) -> a{sv}           unit action reason text would_trim expected_bytes predicted_pause_usec, conditions (aa{sv}:
  *                                      name state quantity have want), settings (aa{sv}: key value file line)
  *   Advise(s unit) -> aa{sv}           the most useful first, at least one: kind confidence text gain_bytes (0: not a matter of bytes) value

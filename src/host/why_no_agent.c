@@ -9,6 +9,9 @@ static const struct {
         const char *text;
 } states[] = {
         [MG_AGENT_LOADED] = { "loaded", "the agent is loaded and connected" },
+        [MG_AGENT_OUTDATED] = { "outdated",
+                                "the agent is connected and older than memguardd: a restart of the service "
+                                "loads the new one" },
         [MG_AGENT_CONNECTING] = { "connecting",
                                   "the agent is loaded and has not connected yet, or was refused" },
         [MG_AGENT_SINGLE_THREADED] = { "single-threaded",
@@ -91,7 +94,7 @@ static enum mg_agent_state why_not_loaded(const struct mg_agent_facts *facts) {
 
 enum mg_agent_state why_no_agent(const struct mg_agent_facts *facts) {
         if (facts->connected == MG_FACT_YES)
-                return MG_AGENT_LOADED;
+                return facts->outdated == MG_FACT_YES ? MG_AGENT_OUTDATED : MG_AGENT_LOADED;
         return facts->mapped == MG_FACT_YES ? why_not_connected(facts) : why_not_loaded(facts);
 }
 

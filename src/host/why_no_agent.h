@@ -12,7 +12,8 @@
 #include "host/elf_file.h"
 
 enum mg_agent_state {
-        MG_AGENT_LOADED,     /* and connected */
+        MG_AGENT_LOADED, /* and connected */
+        MG_AGENT_OUTDATED, /* the same, of a version before the daemon's: it was loaded before an upgrade */
         MG_AGENT_CONNECTING, /* loaded, nothing in its way: it waits MEMGUARD_DELAY=, or was refused */
         MG_AGENT_SINGLE_THREADED, /* loaded, MEMGUARD_THREAD=follow, and the program has made no thread yet */
         MG_AGENT_NO_THREAD,      /* loaded, MEMGUARD_THREAD=never */
@@ -52,6 +53,7 @@ enum mg_agent_thread {
 struct mg_agent_facts {
         /* The caller's. */
         enum mg_fact connected;       /* the daemon has a peer of this process */
+        enum mg_fact outdated;        /* the connected agent is older than the daemon */
         enum mg_fact unit_configured; /* Environment= of its unit has the agent in LD_PRELOAD */
         enum mg_fact unix_forbidden;  /* RestrictAddressFamilies= of its unit leaves AF_UNIX out */
 

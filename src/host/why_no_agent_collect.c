@@ -145,6 +145,7 @@ int why_no_agent_collect(
                 return r;
         struct mg_agent_facts found = {
                 .connected = facts->connected,
+                .outdated = facts->outdated,
                 .unit_configured = facts->unit_configured,
                 .unix_forbidden = facts->unix_forbidden,
                 .readable = MG_FACT_NO,

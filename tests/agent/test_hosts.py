@@ -55,11 +55,23 @@ CASES = [
     ("many-allocators", True, True, False),
     ("thread-churn", True, True, False),
     ("errno", True, True, False),
+    # Without a descriptor table of its own.
+    ("no-close-range close-all", True, True, True),
+    ("no-close-range close-standard", True, True, True),
+    ("no-close-range mqueue", True, True, True),
+    ("no-close-range fork-after-threads", True, True, True),
+    ("no-close-range daemonize", True, True, True),
+    ("no-close-range signal-storm", True, True, True),
+    ("no-close-range setuid", False, True, True),
+    ("no-close-range unshare-user", False, True, True),
+    ("no-close-range raw-setuid", False, True, True),
+    ("no-close-range main-leaves", True, True, True),
+    ("no-close-range errno", True, True, True),
 ]
 
 
 def run(case, **extra):
-    result = subprocess.run([HOST, case], capture_output=True, timeout=60, check=False,
+    result = subprocess.run([HOST, *case.split()], capture_output=True, timeout=200, check=False,
                             stdin=subprocess.DEVNULL, env={**os.environ, **extra})
     return result.returncode, result.stdout, result.stderr
 

@@ -182,6 +182,8 @@ static void test_dry_run(void **state) {
 
         start_fakes(f, good, 1);
         assert_int_equal(trim_by_hand(unit_here(f), true, on_trimmed, &heard), 0);
+        while (heard.times == 0)
+                run_once(f);
         assert_int_equal(heard.times, 1);
         assert_int_equal(heard.result.status, TRIM_DRY_RUN);
         assert_true(heard.result.decision.expected_bytes >= (HOLDING - 1) * MIB);
@@ -391,6 +393,26 @@ static void test_nothing_can_be_saved(void **state) {
         assert_int_equal(unit_here(f)->decision.reason, MG_REASON_PAUSED);
 }
 
+/* Nothing has been told yet, and a neighbour is silent: an operator's trim looks first, and waits no longer than it must. */
+static void test_by_hand_looks_first(void **state) {
+        struct fixture *f = *state;
+        struct heard heard;
+
+        write_config(f, "off");
+        f->manager = manager_free(f->manager);
+        start_manager(f);
+        f->fakes[f->n_fakes++] = fake_start(f->socket, FAKE_GOOD, HOLDING);
+        f->fakes[f->n_fakes++] = fake_start(f->socket, FAKE_DEAF, HOLDING);
+        while (!unit_here(f) || unit_here(f)->n_agents < 2)
+                run_once(f);
+        run_ticks(f, 2);
+        assert_false(all_told(f, 1)); /* Mode=off: nobody is asked */
+        heard = trim_now(f);
+        assert_int_equal(heard.result.status, TRIM_DONE);
+        assert_int_equal(heard.result.outcome.n_answered, 1);
+        assert_true(outcome_gain(&heard.result.outcome) >= (HOLDING - 1) * MIB);
+}
+
 static void test_paused(void **state) {
         static const enum fake_behaviour behaviours[] = { FAKE_GOOD };
         struct fixture *f = *state;
@@ -492,7 +514,7 @@ static void test_out_of_turn(void **state) {
                 wait_peers(f, 0);
                 close(fd);
         }
-        assert_null(unit_here(f));
+        assert_int_equal(unit_here(f) ? unit_here(f)->n_agents : 0, 0);
 }
 
 static void test_replaced(void **state) {
@@ -502,7 +524,7 @@ static void test_replaced(void **state) {
         char byte;
 
         assert_int_equal(fake_hello(first), 0);
-        while (!unit_here(f))
+        while (!unit_here(f) || unit_here(f)->n_agents == 0)
                 run_once(f);
         second = fake_connect(f->socket);
         assert_int_equal(fake_hello(second), 0);
@@ -602,6 +624,8 @@ static void test_steady_tick(void **state) {
                 skip();
         }
         run_ticks(f, 5);
+        /* Looking for new processes now and then is no part of the tick. */
+        sd_event_source_set_enabled(f->manager->discovery_source, SD_EVENT_OFF);
         asked = process_first(unit_here(f))->peer->last_id;
         before = allocated_so_far();
         run_ticks(f, 20);
@@ -626,6 +650,7 @@ int main(int argc, char **argv) {
                 cmocka_unit_test_setup_teardown(test_trims_by_itself, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_learned_lasts, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_nothing_can_be_saved, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_by_hand_looks_first, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_paused, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_descriptors, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_out_of_turn, set_up, tear_down),

@@ -21,6 +21,8 @@ import traceback
 WAIT = float(os.environ.get("MEMGUARD_TEST_WAIT", "90"))
 MIB = 1 << 20
 INTERVAL = 0.25  # IntervalSec= of every daemon here
+# For a program (or a forked child) that has one thread: by default the agent waits for the second.
+ALWAYS = {"MEMGUARD_THREAD": "always"}
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 tests = []
@@ -94,7 +96,8 @@ class Build:
 class Service:
     """A plain program under the agent. Its executable is copied to the service's name, which makes it a unit of its own."""
 
-    def __init__(self, world, name, program, arguments=(), agent=True, env=None, preload=()):
+    def __init__(self, world, name, program, arguments=(), agent=True, env=None, preload=(), user=None,
+                 stdin=False):
         self.world, self.name, self.unit = world, name, f"{name}.process"
         self.output_path = f"{world.directory}/{name}.{len(world.services)}.out"
         executable = f"{world.directory}/bin/{name}"
@@ -106,7 +109,8 @@ class Service:
             environment["LD_PRELOAD"] = " ".join(libraries)
         with open(self.output_path, "wb") as output:
             self.process = subprocess.Popen([executable, *arguments], env=environment, stdout=output,
-                                            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=world.directory)
+                                            stderr=subprocess.STDOUT, cwd=world.directory, user=user,
+                                            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL)
         self.pid = self.process.pid
         world.services.append(self)
 

@@ -134,6 +134,15 @@ def behave_liar(peer, argument):
     return block
 
 
+def behave_version(peer, argument):
+    """An honest agent of another version."""
+    send(peer, HELLO.replace("VERSION=0.1.0", f"VERSION={argument}", 1))
+    say("hello")
+    for request in requests(peer):
+        if request["VERB"] == "ping":
+            send(peer, f"VERB=pong\nID={request['ID']}\n")
+
+
 def behave_patient(peer, argument):
     """Has 128 MiB to give back, and does when it is asked to. SIGUSR1: "busy" stops burning CPU, "checkpoint" says that now is a good moment."""
     block = hold_memory(128)

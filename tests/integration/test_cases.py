@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What memguard must do about each kind of fault, on real processes: C1, C2, C3, C6, C7 and the published cases S2 to S4."""
-from harness import (MIB, check, check_equal, intervals, jemalloc_library, rss_anon, test, wait_until)
+from harness import (ALWAYS, MIB, check, check_equal, intervals, jemalloc_library, rss_anon, test, wait_until)
 
 # Thresholds small enough that a workload of half a GiB is far above them, cool-downs short enough for a test.
-# The agent of a single-threaded program, and of a forked child, has no thread of its own unless it is told to.
-ALWAYS = {"MEMGUARD_THREAD": "always"}
 QUICK = "TrimAbove=64M\nMinGain=16M\nCooldownSec=1s\nCooldownMaxSec=1min\nMaxPause=1s\n"
 
 

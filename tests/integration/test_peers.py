@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import peer as fake
-from harness import HERE, MIB, Skip, check, check_equal, intervals, test, wait_until
+from harness import ALWAYS, HERE, MIB, Skip, check, check_equal, intervals, test, wait_until
 
 QUICK = "TrimAbove=64M\nMinGain=16M\nCooldownSec=1s\nCooldownMaxSec=1min\nMaxPause=1s\n"
 BOTH = f"[good.process]\n{QUICK}[bad.process]\nTrimAbove=16M\nMinGain=8M\nCooldownSec=1s\nCooldownMaxSec=1min\nMaxPause=1s\n"
@@ -46,7 +46,7 @@ def an_answer_that_comes_too_late(world):
 def a_stopped_service_comes_back(world):
     """SIGSTOP freezes a real agent in the middle of things; after SIGCONT it is served as if nothing had been."""
     world.run_daemon(BOTH, AgentTimeoutSec="1s")
-    bad = world.service("bad", "c1-arenas", "--blocks=1024", "--wait").wait_for("phase start")
+    bad = world.service("bad", "c1-arenas", "--blocks=1024", "--wait", env=ALWAYS).wait_for("phase start")
     world.wait_agents("bad.process", 1)
     bad.signal(signal.SIGSTOP)
     good_one_is_served(world)

@@ -31,6 +31,9 @@ static void test_answers(void **state) {
         } cases[] = {
                 { { .connected = YES }, MG_AGENT_LOADED },
                 { { .connected = YES, .readable = NO, .program_static = YES }, MG_AGENT_LOADED },
+                { { .connected = YES, .outdated = YES }, MG_AGENT_OUTDATED },
+                { { .connected = YES, .outdated = NO }, MG_AGENT_LOADED },
+                { { .mapped = YES, .outdated = YES, .threads = 2 }, MG_AGENT_CONNECTING },
                 { {}, MG_AGENT_UNKNOWN },
                 { { .readable = NO }, MG_AGENT_NOT_READABLE },
                 { { .readable = YES }, MG_AGENT_UNKNOWN },

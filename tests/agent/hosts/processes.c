@@ -90,7 +90,7 @@ static int run_fork_while_allocating(void) {
 
         for (int i = 0; i < 4; i++)
                 host_start_allocating();
-        for (int i = 0; i < 150; i++)
+        for (int i = 0; i < 60; i++)
                 failed += fork_and_wait(child_allocates) != 0;
         printf("failed %d\n", failed);
         return failed;
@@ -100,7 +100,7 @@ static int run_short_children(void) {
         int failed = 0;
 
         host_work(100);
-        for (int i = 0; i < 1000; i++) {
+        for (int i = 0; i < 300; i++) {
                 int pid = fork();
                 if (pid == 0)
                         _exit(3);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* A script for gnuplot with the data in it, through a pipe. Layer: replay. */
+#include "replay/chart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/macros.h"
+#include "replay/cleanup.h"
+
+extern char **environ;
+
+static bool ends_with(const char *text, const char *end) {
+        size_t length = strlen(text);
+        return length > strlen(end) && mg_streq(text + length - strlen(end), end);
+}
+
+/* In double quotes of gnuplot, where a backslash and the signs of enhanced text mean something. */
+static void put_quoted(FILE *script, const char *text) {
+        fputc('"', script);
+        for (; *text != '\0'; text++) {
+                if (*text == '"' || *text == '\\')
+                        fputc('\\', script);
+                fputc((unsigned char) *text < ' ' ? ' ' : *text, script);
+        }
+        fputc('"', script);
+}
+
+static double mib(uint64_t bytes) {
+        return (double) bytes / (double) MG_MIB;
+}
+
+/* What the axis of time is in: minutes are too coarse for a run of some. */
+struct axis {
+        const char *name;
+        uint64_t usec;
+};
+
+static struct axis choose_axis(const struct results *results) {
+        uint64_t last = 0;
+
+        for (size_t i = 0; i < results->n_runs; i++)
+                if (results->order[i]->n_samples > 0)
+                        last = MG_MAX(last,
+                                      results->order[i]
+                                                      ->samples[results->order[i]->n_samples - 1]
+                                                      .at_usec);
+        return last < 5 * MG_USEC_PER_MIN ? (struct axis){ "seconds", MG_USEC_PER_SEC }
+                                          : (struct axis){ "minutes", MG_USEC_PER_MIN };
+}
+
+static double on_axis(uint64_t usec, struct axis axis) {
+        return (double) usec / (double) axis.usec;
+}
+
+static void put_samples(FILE *script, const struct run_file *run, struct axis axis, size_t i) {
+        fprintf(script, "$samples%zu << END\n", i);
+        for (size_t s = 0; s < run->n_samples; s++) {
+                uint64_t bytes = sample_footprint(&run->samples[s]);
+                if (bytes != MG_UNKNOWN)
+                        fprintf(script, "%.4f %.3f\n", on_axis(run->samples[s].at_usec, axis),
+                                mib(bytes));
+        }
+        fputs("END\n", script);
+}
+
+/* Each in the middle of its time. */
+static void put_floors(
+                FILE *script,
+                const struct run_file *run,
+                const struct measures *measures,
+                struct axis axis,
+                size_t i) {
+        uint64_t first = 0;
+
+        for (size_t s = 0; s < run->n_samples; s++)
+                if (run->samples[s].phase == PHASE_LOAD) {
+                        first = run->samples[s].at_usec;
+                        break;
+                }
+        fprintf(script, "$floors%zu << END\n", i);
+        for (size_t f = 0; f < measures->n_floors; f++)
+                if (measures->floors_bytes[f] != MG_UNKNOWN)
+                        fprintf(script, "%.4f %.3f\n",
+                                on_axis(first + f * measures->floor_usec + measures->floor_usec / 2,
+                                        axis),
+                                mib(measures->floors_bytes[f]));
+        fputs("END\n", script);
+}
+
+static size_t count_runs(const struct results *results) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < results->n_runs; i++)
+                n += results->order[i]->n_samples > 0;
+        return n;
+}
+
+static void put_terminal(FILE *script, const char *file, struct axis axis, size_t n) {
+        /* The key stands below the plot, three to a row. */
+        size_t height = 520 + 24 * (n / 3 + 1);
+
+        if (ends_with(file, ".svg"))
+                fprintf(script,
+                        "set terminal svg noenhanced size 1000,%zu font 'sans,13' background rgb 'white'\n",
+                        height);
+        else
+                fprintf(script,
+                        "set terminal pngcairo noenhanced size 1000,%zu font 'sans,11' background rgb 'white'\n",
+                        height);
+        fputs("set output ", script);
+        put_quoted(script, file);
+        fprintf(script, "\nset xlabel '%s since the start' offset 0,0.4\n", axis.name);
+        fputs("set ylabel 'MiB'\nset yrange [0:*]\nset xrange [0:*]\n"
+              "set grid ytics lc rgb 'gray80' lt 1 lw 0.5\nset border 3\nset tics nomirror out\n"
+              "set key below maxcols 3 samplen 4 spacing 1.2\n"
+              "set title 'Anonymous memory with swap: every sample (thin), floors (marks)' noenhanced\n",
+              script);
+}
+
+/* Where many runs are drawn over each other their samples are a haze, and the floors what is to be read. */
+#define MANY_RUNS 4
+
+static void put_plot(FILE *script, const struct results *results) {
+        const char *haze = count_runs(results) > MANY_RUNS ? "gray80" : "gray55";
+        const char *separator = "plot ";
+        size_t style = 0;
+
+        for (size_t i = 0; i < results->n_runs; i++) {
+                const struct run_file *run = results->order[i];
+                char title[300];
+
+                if (run->n_samples == 0)
+                        continue;
+                snprintf(title, sizeof(title), run->round > 1 ? "%.200s, round %" PRIu64 : "%.200s",
+                         run->variant, run->round);
+                fprintf(script,
+                        "%s$samples%zu using 1:2 with lines lc rgb '%s' lw 0.6 dt 1 notitle",
+                        separator, i, haze);
+                separator = ", ";
+                /* gnuplot has 13 marks and 5 dashes that can be told apart; the two together repeat after 65. */
+                fprintf(script,
+                        ", $floors%zu using 1:2 with linespoints lc rgb 'black' lw 1.4 dt %zu pt %zu ps 0.9 pi %d title ",
+                        i, style % 5 + 1, style % 13 + 1, 1);
+                put_quoted(script, title);
+                style++;
+        }
+        fputc('\n', script);
+}
+
+static int make_script(const struct results *results, const char *file, char **ret_script) {
+        char *text = NULL;
+        size_t size;
+        FILE *script = open_memstream(&text, &size);
+        struct axis axis = choose_axis(results);
+
+        if (!script)
+                return -ENOMEM;
+        put_terminal(script, file, axis, count_runs(results));
+        for (size_t i = 0; i < results->n_runs; i++) {
+                put_samples(script, results->order[i], axis, i);
+                put_floors(script, results->order[i], &results->measures[i], axis, i);
+        }
+        put_plot(script, results);
+        if (fclose(script) != 0) {
+                free(text);
+                return -ENOMEM;
+        }
+        *ret_script = text;
+        return 0;
+}
+
+static int write_all(int fd, const char *text) {
+        size_t left = strlen(text);
+
+        while (left > 0) {
+                ssize_t n = write(fd, text, left);
+                if (n < 0 && errno != EINTR)
+                        return -errno;
+                if (n > 0) {
+                        text += n;
+                        left -= (size_t) n;
+                }
+        }
+        return 0;
+}
+
+/* A gnuplot that dies early shall not take the harness with it, nor the harness's signal mask hold for it. */
+static int start_gnuplot(int script_fd, pid_t *ret_pid) {
+        char *argv[] = { (char *) "gnuplot", (char *) "-", NULL };
+        posix_spawn_file_actions_t actions;
+        posix_spawnattr_t attributes;
+        sigset_t none;
+
+        sigemptyset(&none);
+        posix_spawnattr_init(&attributes);
+        posix_spawnattr_setsigmask(&attributes, &none);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_adddup2(&actions, script_fd, STDIN_FILENO);
+        int r = posix_spawnp(ret_pid, "gnuplot", &actions, &attributes, argv, environ);
+        posix_spawn_file_actions_destroy(&actions);
+        posix_spawnattr_destroy(&attributes);
+        return -r;
+}
+
+static int run_gnuplot(const char *script) {
+        int pipes[2];
+        int status;
+        pid_t pid;
+
+        if (pipe2(pipes, O_CLOEXEC) < 0)
+                return -errno;
+        int r = start_gnuplot(pipes[0], &pid);
+        file_closep(&pipes[0]);
+        if (r >= 0) {
+                r = write_all(pipes[1], script);
+                file_closep(&pipes[1]);
+                while (waitpid(pid, &status, 0) < 0)
+                        if (errno != EINTR)
+                                return -errno;
+                if (r >= 0 && status != 0)
+                        r = -EIO;
+        }
+        file_closep(&pipes[1]);
+        return r;
+}
+
+int chart_write(const struct results *results, const char *file) {
+        MG_CLEANUP(freep) char *script = NULL;
+
+        if (!ends_with(file, ".svg") && !ends_with(file, ".png"))
+                return -EINVAL;
+        if (count_runs(results) == 0)
+                return -ENODATA;
+        int r = make_script(results, file, &script);
+        if (r < 0)
+                return r;
+        signal(SIGPIPE, SIG_IGN);
+        return run_gnuplot(script);
+}

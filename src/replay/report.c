@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* The verb report: load, show, judge. Layer: replay. */
+#include "replay/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "replay/chart.h"
+#include "replay/show.h"
+
+static int fail(const char *what, int error) {
+        fprintf(stderr, "memguard-replay: %s: %s\n", what, strerror(-error));
+        return EXIT_NOT_MEASURED;
+}
+
+static int show(const struct report_options *options, const json_t *model) {
+        size_t flags = options->format == REPORT_JSON_PRETTY ? JSON_INDENT(8) : JSON_COMPACT;
+        int r = 0;
+
+        switch (options->format) {
+        case REPORT_TABLE:
+                r = show_table(model);
+                if (r == 0 && options->floors) {
+                        putchar('\n');
+                        r = show_floors(model);
+                }
+                break;
+        case REPORT_JSON_PRETTY:
+        case REPORT_JSON_SHORT:
+                r = json_dumpf(model, stdout, flags | JSON_REAL_PRECISION(6));
+                putchar('\n');
+                break;
+        case REPORT_CSV:
+                r = show_csv(model);
+                break;
+        case REPORT_NONE:
+                break;
+        }
+        if (fflush(stdout) != 0 || ferror(stdout))
+                return -EIO;
+        return r;
+}
+
+static void draw(const struct results *results, const char *file) {
+        int r = chart_write(results, file);
+
+        if (r == -ENOENT)
+                fputs("memguard-replay: no chart: gnuplot is not installed\n", stderr);
+        else if (r == -EINVAL)
+                fprintf(stderr, "memguard-replay: %s: a chart's name ends in .svg or .png\n", file);
+        else if (r < 0)
+                fprintf(stderr, "memguard-replay: no chart in %s: %s\n", file, strerror(-r));
+}
+
+/* ---- The exit code ---- */
+
+static bool is_judged(const char *list, const char *variant) {
+        size_t length = strlen(variant);
+
+        if (!list)
+                return true;
+        for (const char *at = list; (at = strstr(at, variant)); at += length)
+                if ((at == list || at[-1] == ',') && (at[length] == '\0' || at[length] == ','))
+                        return true;
+        return false;
+}
+
+static enum replay_exit exit_of(enum replay_verdict verdict) {
+        switch (verdict) {
+        case VERDICT_FLAT:
+                return EXIT_FLAT;
+        case VERDICT_GROWING:
+        case VERDICT_OOM:
+                return EXIT_GROWING;
+        case VERDICT_UNCLEAR:
+        case VERDICT_FAILED:
+        case _VERDICT_MAX:
+                break;
+        }
+        return EXIT_NOT_MEASURED;
+}
+
+/* More than the baseline by so much that it is no chance. */
+static bool has_risen(const struct group *now, const struct group *before, uint32_t permyriad) {
+        if (!before || now->mean_bytes == MG_UNKNOWN || before->mean_bytes == MG_UNKNOWN)
+                return false;
+        if (now->mean_bytes <=
+            mg_add_cap(before->mean_bytes, mg_scale(before->mean_bytes, permyriad, 10000)))
+                return false;
+        fprintf(stderr,
+                "memguard-replay: %s: its mean is more than %u.%02u %% above the baseline's\n",
+                now->variant, permyriad / 100, permyriad % 100);
+        return true;
+}
+
+/* What grew is worth more than what could not be measured. */
+static enum replay_exit judge(
+                const struct report_options *options,
+                const struct results *results,
+                const struct results *baseline) {
+        bool grows = false;
+        bool unknown = false;
+        bool any = false;
+
+        for (size_t i = 0; i < results->n_groups; i++) {
+                const struct group *group = &results->groups[i];
+
+                if (!is_judged(options->judged, group->variant))
+                        continue;
+                any = true;
+                grows |= exit_of(group->verdict) == EXIT_GROWING;
+                grows |=
+                                has_risen(group, results_find(baseline, group->variant),
+                                          options->max_rise_permyriad);
+                unknown |= exit_of(group->verdict) == EXIT_NOT_MEASURED;
+        }
+        if (!any)
+                fprintf(stderr, "memguard-replay: none of the variants %s was run\n",
+                        options->judged);
+        return grows ? EXIT_GROWING : unknown || !any ? EXIT_NOT_MEASURED : EXIT_FLAT;
+}
+
+static int load(const char *directory, uint64_t max_slope, struct results *results) {
+        int r = results_load(directory, max_slope, results);
+
+        if (r == -ENOENT)
+                fprintf(stderr, "memguard-replay: %s: no runs in there\n", directory);
+        else if (r < 0)
+                fail(directory, r);
+        return r;
+}
+
+int report(const struct report_options *options) {
+        MG_CLEANUP(results_done) struct results results = {};
+        MG_CLEANUP(results_done) struct results baseline = {};
+        MG_CLEANUP(json_decrefp) json_t *model = NULL;
+        int r;
+
+        if (load(options->directory, options->max_slope, &results) < 0 ||
+            (options->baseline && load(options->baseline, options->max_slope, &baseline) < 0))
+                return EXIT_NOT_MEASURED;
+        model = results_to_json(&results);
+        r = model ? json_add_baseline(model, &baseline) : -ENOMEM;
+        if (r >= 0)
+                r = show(options, model);
+        if (r < 0)
+                return fail("cannot show the results", r);
+        if (options->chart)
+                draw(&results, options->chart);
+        return judge(options, &results, &baseline);
+}
