@@ -23,7 +23,7 @@ VARIANTS = {"nothing": "nothing", "1": "every 1 s", "10": "every 10 s", "60": "e
 POLICY = "[load.process]\nTrimAbove=32M 20%\nMinGain=16M\nCooldownSec=10s\nMaxPause=100ms\n"
 ENOUGH_IDLE = 15  # seconds after the load, for what is done then
 AIM = "aim: mean RSS at most 1.05, trims at most 0.10, operations at least 0.99"
-HEADER = ("LOAD", "TRIMMED BY", "MEAN RSS", "/1 s", "RSS/LIVE", "TRIMS", "/1 s", "IN TRIMS", "LONGEST", "FAULTS/OP", "/nothing",
+HEADER = ("LOAD", "TRIMMED BY", "MEAN RSS", "/1 s", "RSS/LIVE", "TRIMS", "/1 s", "IN TRIMS", "LONGEST", "FAULTS/1000", "/nothing",
           "OP/S", "/nothing", "OP/CPU-S", "/nothing")
 
 
@@ -86,7 +86,7 @@ def run_load(build, name, variant, seconds):
         mean, cpu_usec, final = watch.until_idle()
         found = pairs([line for line in service.output().splitlines() if line.startswith("summary")][0])
         operations = max(found["operations"], 1)
-        found.update(mean=mean, final=final, faults=found["minor_faults"] / operations,
+        found.update(mean=mean, final=final, faults=found["minor_faults"] * 1000 / operations,
                      speed=operations * 1e6 / found["duration_usec"], efficiency=operations * 1e6 / max(cpu_usec, 1))
         if managed:
             watch.look_at_trims()
