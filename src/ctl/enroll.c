@@ -172,14 +172,16 @@ static int write_one(const char *path, const char *unit, const char *body) {
         return r < 0 ? CTL_FAILED : CTL_OK;
 }
 
+/* The section first: without the drop-in it does nothing, and the other way round an agent would go unannounced. */
 static int write_plan(const struct plan *plan) {
-        int exit_code = write_one(plan->paths.dropin, plan->unit, plan->dropin);
+        int exit_code = CTL_OK;
 
-        if (exit_code != CTL_OK || plan->other_section[0])
-                return exit_code;
-        exit_code = write_one(plan->paths.section, plan->unit, plan->section);
+        if (!plan->other_section[0])
+                exit_code = write_one(plan->paths.section, plan->unit, plan->section);
         /* A user may enroll a unit of their own; its section is root's to add. */
-        return ctl_options.user && exit_code == CTL_DENIED ? CTL_OK : exit_code;
+        if (exit_code == CTL_OK || (ctl_options.user && exit_code == CTL_DENIED))
+                exit_code = write_one(plan->paths.dropin, plan->unit, plan->dropin);
+        return exit_code;
 }
 
 /* The agent itself */
@@ -239,6 +241,7 @@ static void reload_daemon(void) {
 
 static int put_in_force(sd_bus *bus, const struct enroll_facts *facts) {
         const char *mode = ctl_options.user ? "--user " : "";
+        bool runs = false;
 
         if (ctl_options.root)
                 return CTL_OK;
@@ -257,8 +260,10 @@ static int put_in_force(sd_bus *bus, const struct enroll_facts *facts) {
                         facts->unit);
                 return CTL_FAILED;
         }
-        exit_code = enroll_restart(bus, facts->unit);
-        return exit_code == CTL_OK ? wait_for_agent(facts->unit) : exit_code;
+        exit_code = enroll_restart(bus, facts->unit, &runs);
+        if (exit_code == CTL_OK && !runs)
+                printf("\n%s does not run: the agent is loaded when it starts.\n", facts->unit);
+        return runs ? wait_for_agent(facts->unit) : exit_code;
 }
 
 static int enroll(sd_bus *bus, const struct enroll_facts *facts, const char *agent) {
@@ -335,6 +340,7 @@ int verb_withdraw(int argc, char **argv) {
         MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         struct enroll_paths paths;
         char unit[MG_UNIT_NAME_MAX];
+        bool runs;
 
         int exit_code = check_name(argv[1], unit);
         if (exit_code != CTL_OK)
@@ -365,5 +371,5 @@ int verb_withdraw(int argc, char **argv) {
                 printf("\nThe agent stays in the running service until it starts next, and does no harm.\n");
                 return CTL_OK;
         }
-        return enroll_restart(bus, unit);
+        return enroll_restart(bus, unit, &runs);
 }
