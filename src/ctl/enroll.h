@@ -60,7 +60,7 @@ struct enroll_facts {
         const char *confined_by; /* a profile or a context of a security module; NULL */
         bool private_users;
         bool transient;
-        bool selinux; /* the host enforces or logs by SELinux */
+        bool selinux;            /* the host enforces or logs by SELinux */
         bool may_not_be_stopped; /* RefuseManualStop= */
         uint64_t main_pid;       /* 0: it is not running */
 
