@@ -109,3 +109,14 @@ void self_heap(struct self_heap *ret_heap) {
                 .retained_bytes = heap_number("stats.retained"),
         };
 }
+
+int64_t self_net_allocated(void) {
+        static uint64_t *allocated, *deallocated;
+        static uint64_t nothing;
+        size_t size = sizeof(allocated);
+
+        if (!allocated && (mallctl("thread.allocatedp", &allocated, &size, NULL, 0) != 0 ||
+                           mallctl("thread.deallocatedp", &deallocated, &size, NULL, 0) != 0))
+                allocated = deallocated = &nothing;
+        return (int64_t) (*allocated - *deallocated);
+}

@@ -68,7 +68,7 @@ static int run_all(struct harness *harness, struct run_options *options) {
                                         strerror(-r));
                         if (r < 0 || end == END_NOT_WRITTEN)
                                 return r < 0 ? r : -EIO;
-                        if (harness->interrupted)
+                        if (harness->interrupts > 0)
                                 return 1;
                         if (!options->quiet && !harness->progress.shown)
                                 fprintf(stderr, "%s, round %" PRIu64 ": %s\n",

@@ -214,7 +214,7 @@ static void read_signals(struct run *run) {
         while (read(run->harness->signal_fd, &info, sizeof(info)) == sizeof(info)) {
                 if (info.ssi_signo == SIGCHLD)
                         continue;
-                run->harness->interrupted = true;
+                run->harness->interrupts++;
                 run_end(run, END_INTERRUPTED, "interrupted; the samples so far are kept");
         }
 }
@@ -264,7 +264,7 @@ void run_until(struct run *run, uint64_t until, enum wait_for wait) {
 static void wait_gone(struct run *run, const pid_t *pid, uint64_t usec) {
         uint64_t until = run_now() + usec;
 
-        while (*pid > 0 && run_now() < until)
+        while (*pid > 0 && run_now() < until && run->harness->interrupts < 2)
                 wait_events(run, until);
 }
 

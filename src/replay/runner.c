@@ -340,6 +340,8 @@ static void run_load(struct run *run) {
         uint64_t began = run_now();
         run->phase = PHASE_WARMUP;
         run_until(run, began + options->warmup_usec, WAIT_LOAD_OVER);
+        if (!check_effect(run)) /* again: a wrapper may have executed the real program meanwhile */
+                return;
         run->phase = PHASE_LOAD;
         run_until(run, began + options->warmup_usec + options->duration_usec, WAIT_LOAD_OVER);
         run->has_load = false;
