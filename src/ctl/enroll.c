@@ -193,9 +193,10 @@ static json_int_t count_agents(const char *unit, bool *ret_answered) {
         json_t *row;
 
         *ret_answered = client_call_names(&units, "ListUnits", all) == CTL_OK;
-        json_array_foreach(
-                        units, i, row) if (mg_streq(member_text(row, "unit"),
-                                                    unit)) return member_integer(row, "agents", 0);
+        json_array_foreach(units, i, row) {
+                if (mg_streq(member_text(row, "unit"), unit))
+                        return member_integer(row, "agents", 0);
+        }
         return 0;
 }
 
@@ -206,9 +207,10 @@ static void print_why_not(const char *unit) {
 
         if (client_call(&processes, "ListProcesses", "s", unit) != CTL_OK)
                 return;
-        json_array_foreach(processes, i, row)
-                        fprintf(stderr, "  %s (%s): %s\n", member_text(row, "command"),
-                                member_text(row, "pid"), member_text(row, "agent_reason"));
+        json_array_foreach(processes, i, row) {
+                fprintf(stderr, "  %s (%s): %s\n", member_text(row, "command"),
+                        member_text(row, "pid"), member_text(row, "agent_reason"));
+        }
 }
 
 static int wait_for_agent(const char *unit) {

@@ -25,9 +25,10 @@ static bool list_has(const json_t *list, const char *wanted) {
         size_t i;
         json_t *item;
 
-        json_array_foreach(list, i, item) if (
-                        json_is_string(item) &&
-                        mg_streq(json_string_value(item), wanted)) return true;
+        json_array_foreach(list, i, item) {
+                if (json_is_string(item) && mg_streq(json_string_value(item), wanted))
+                        return true;
+        }
         return false;
 }
 
