@@ -88,4 +88,19 @@ void unit_entry_stop_asking(struct unit_entry *entry);
 /* From the query: everything that was asked for is in. */
 void units_entry_answered(struct unit_entry *entry);
 
+/* Where NAME is in the table, or would be. */
+size_t units_find_place(const struct systemd_units *units, const char *name, bool *ret_found);
+
+/* Finds or makes. */
+int unit_entry_get(
+                struct systemd_units *units,
+                const char *name,
+                const char *object_path,
+                struct unit_entry **ret_entry);
+
+/* Out of the table, which the owner hears; freed now, or when nothing is in flight for it any more. */
+void unit_entry_drop(struct unit_entry *entry);
+void unit_entry_tell_removed(struct unit_entry *entry);
+struct unit_entry *unit_entry_free(struct unit_entry *entry);
+
 void invocation_id_to_hex(const uint8_t *bytes, size_t n, char ret_hex[static 33]);
