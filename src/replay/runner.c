@@ -357,6 +357,9 @@ static void run_steps(struct run *run) {
         if (find_parts(run) && start_daemon(run) && start_program(run) && wait_ready(run) &&
             check_effect(run))
                 run_load(run);
+        if (run->variant->has_agent && !run->agent_seen)
+                run_end(run, END_NOT_IN_EFFECT,
+                        "the agent never reported: a program with one thread wants thread=always");
         run_end(run, END_FINISHED, NULL);
 }
 
