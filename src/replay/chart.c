@@ -125,32 +125,39 @@ static void put_terminal(FILE *script, const char *file, struct axis axis, size_
               script);
 }
 
+/* gnuplot has 13 marks and 5 dashes that can be told apart; the two together repeat after 65. */
+#define MARKS  13
+#define DASHES 5
+
 /* Where many runs are drawn over each other their samples are a haze, and the floors what is to be read. */
 #define MANY_RUNS 4
 
-static void put_plot(FILE *script, const struct results *results) {
+/* Run I of the results, the STYLE'th that is drawn. One too short for floors is drawn by its samples alone. */
+static void put_run(FILE *script, const struct results *results, size_t i, size_t style) {
+        const struct run_file *run = results->order[i];
         const char *haze = count_runs(results) > MANY_RUNS ? "gray80" : "gray55";
-        const char *separator = "plot ";
+        char title[300];
+
+        snprintf(title, sizeof(title), run->round > 1 ? "%.200s, round %" PRIu64 : "%.200s",
+                 run->variant, run->round);
+        if (results->measures[i].n_floors > 0)
+                fprintf(script,
+                        "$samples%zu using 1:2 with lines lc rgb '%s' lw 0.6 dt 1 notitle, $floors%zu using 1:2 with linespoints pt %zu ps 0.9",
+                        i, haze, i, style % MARKS + 1);
+        else
+                fprintf(script, "$samples%zu using 1:2 with lines", i);
+        fprintf(script, " lc rgb 'black' lw 1.4 dt %zu title ", style % DASHES + 1);
+        put_quoted(script, title);
+}
+
+static void put_plot(FILE *script, const struct results *results) {
         size_t style = 0;
 
         for (size_t i = 0; i < results->n_runs; i++) {
-                const struct run_file *run = results->order[i];
-                char title[300];
-
-                if (run->n_samples == 0)
+                if (results->order[i]->n_samples == 0)
                         continue;
-                snprintf(title, sizeof(title), run->round > 1 ? "%.200s, round %" PRIu64 : "%.200s",
-                         run->variant, run->round);
-                fprintf(script,
-                        "%s$samples%zu using 1:2 with lines lc rgb '%s' lw 0.6 dt 1 notitle",
-                        separator, i, haze);
-                separator = ", ";
-                /* gnuplot has 13 marks and 5 dashes that can be told apart; the two together repeat after 65. */
-                fprintf(script,
-                        ", $floors%zu using 1:2 with linespoints lc rgb 'black' lw 1.4 dt %zu pt %zu ps 0.9 pi %d title ",
-                        i, style % 5 + 1, style % 13 + 1, 1);
-                put_quoted(script, title);
-                style++;
+                fputs(style == 0 ? "plot " : ", ", script);
+                put_run(script, results, i, style++);
         }
         fputc('\n', script);
 }

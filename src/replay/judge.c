@@ -90,6 +90,7 @@ static void combine_numbers(struct group *group) {
         MEASURED(minor_faults, false);
         MEASURED(cpu_usec, false);
         MEASURED(psi_usec, false);
+        TOLD(operations, false);
         TOLD(operations_per_second, false);
         TOLD(p99_usec, false);
         TOLD(worst_usec, true);

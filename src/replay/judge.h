@@ -35,6 +35,7 @@ struct group {
         uint64_t end_bytes;
         uint64_t live_bytes;
         uint64_t mean_live_bytes;
+        uint64_t operations;
         uint64_t operations_per_second;
         uint64_t p99_usec;
         uint64_t worst_usec; /* the longest of all rounds */

@@ -76,6 +76,7 @@ static int set_numbers(json_t *object, const struct group *group) {
                 { "mean_bytes", group->mean_bytes },
                 { "end_bytes", group->end_bytes },
                 { "live_bytes", group->live_bytes },
+                { "operations", group->operations },
                 { "operations_per_second", group->operations_per_second },
                 { "p99_usec", group->p99_usec },
                 { "worst_usec", group->worst_usec },

@@ -34,7 +34,8 @@ struct run {
         uint64_t psi_before_usec;
         uint64_t oom_kills_before;
         enum replay_phase phase;
-        bool stopping; /* its end is ours */
+        bool agent_seen; /* it has counted what is live */
+        bool stopping;   /* its end is ours */
         bool ended;
         enum replay_end end;
         uint64_t end_usec; /* since the start */

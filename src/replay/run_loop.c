@@ -86,6 +86,7 @@ void run_sample(struct run *run) {
         scope_measure(&run->scope, &sample);
         subtract_before(&sample.psi_usec, run->psi_before_usec);
         private_daemon_measure(&run->daemon, &sample);
+        run->agent_seen |= sample.live_bytes != MG_UNKNOWN;
         sample.told_live_bytes = run->told.live_bytes;
         if (sample.processes == 0)
                 return; /* between its end and our hearing of it */

@@ -344,6 +344,9 @@ static void run_load(struct run *run) {
                 return;
         run->phase = PHASE_LOAD;
         run_until(run, began + options->warmup_usec + options->duration_usec, WAIT_LOAD_OVER);
+        if (!run->ended && !options->load && options->idle_usec > 0 && !run->told.load_over)
+                csv_put_value(&run->csv, "note",
+                              "the load did not end: what follows is no idle time");
         run->has_load = false;
         run_stop_load(run);
         run->phase = PHASE_IDLE;
@@ -357,6 +360,9 @@ static void run_steps(struct run *run) {
         if (find_parts(run) && start_daemon(run) && start_program(run) && wait_ready(run) &&
             check_effect(run))
                 run_load(run);
+        if (run->variant->has_agent && !run->agent_seen)
+                run_end(run, END_NOT_IN_EFFECT,
+                        "the agent never reported: a program with one thread wants thread=always");
         run_end(run, END_FINISHED, NULL);
 }
 

@@ -16,8 +16,8 @@ struct harness {
         const struct run_options *options;
         int signal_fd;
         sigset_t signals_before; /* what the measured programs get */
-        unsigned interrupts; /* the first stops gently, the second at once */
-        uint64_t sequence; /* runs made so far */
+        unsigned interrupts;     /* the first stops gently, the second at once */
+        uint64_t sequence;       /* runs made so far */
         struct progress progress;
 };
 

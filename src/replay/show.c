@@ -321,6 +321,7 @@ int show_csv(const json_t *model) {
                 "live_bytes",
                 "mean_per_live",
                 "rss_per_live",
+                "operations",
                 "operations_per_second",
                 "p99_usec",
                 "worst_usec",

@@ -123,8 +123,8 @@ def wait_for(what, probe):
 def three_variants(replay):
     ini = "TrimAbove=8M,MinGain=4M,CooldownSec=1s,MaxPause=10s,IntervalSec=200ms"
     process = replay.run("--variant=glibc", "--variant=arena2", f"--variant=memguard:name=memguard,{ini}", "--idle=6s",
-                         "--duration=6s", "--sample=50ms",
-                         program=replay.workload("s2-request-threads", "--seconds=5", "--size=64M"))
+                         "--duration=12s", "--floor=500ms",
+                         program=replay.workload("s2-request-threads", "--seconds=11", "--size=64M"))
     expect(process, 0, "memguard", "flat")
     model = json.loads(replay.report("--json=short", "--max-slope=100000G").out)
     glibc, arena2, memguard = model["variants"]
@@ -162,9 +162,9 @@ def load_and_ready(replay):
 @test
 def exit_codes_and_baseline(replay):
     growing = shell("python3 -c '\nimport time\nblocks = []\nwhile True: blocks.append(bytearray(1 << 20)); time.sleep(0.02)'")
-    expect(replay.run("--max-slope=1G", program=growing), 1, "growing", "only one allocator")
+    expect(replay.run("--max-slope=1G", "--duration=8s", "--floor=400ms", program=growing), 1, "growing", "only one allocator")
     before, replay.output = replay.output, f"{replay.directory}/second"
-    expect(replay.run("--max-slope=1G", program=["sleep", "60"]), 0, "flat")
+    expect(replay.run("--max-slope=1G", "--duration=8s", "--floor=400ms", program=["sleep", "60"]), 0, "flat")
     expect(replay.report("--max-slope=1G", f"--baseline={before}"), 0, "Against the baseline")
     expect(replay.report("--max-slope=1G", f"--baseline={replay.output}", directory=before), 1, "above the baseline's")
     expect(replay.report("--judge=glibc"), 0)
@@ -174,7 +174,7 @@ def exit_codes_and_baseline(replay):
 
 @test
 def reports_in_every_form(replay):
-    replay.run("--quiet", program=["sleep", "60"])
+    replay.run("--quiet", "--duration=8s", "--floor=400ms", program=["sleep", "60"])
     rows = list(csv.DictReader(replay.report("--csv").out.splitlines()))
     check(len(rows) == 1 and rows[0]["variant"] == "glibc" and rows[0]["verdict"] == "flat", f"{rows}")
     check(json.loads(replay.report("-j").out)["variants"][0]["runs"][0]["end"] == "finished", "JSON")
@@ -201,6 +201,15 @@ def missing_library(replay):
 def not_in_effect(replay):
     process = replay.run("--variant=arena2", program=["env", "-i", "sleep", "60"])
     expect(process, 2, "MALLOC_ARENA_MAX=2 is not in effect")
+
+
+@test
+def an_agent_that_never_reports(replay):
+    """sleep has one thread, and the agent waits for a second one."""
+    expect(replay.run("--variant=memguard", "--duration=2s", program=["sleep", "60"]), 2, "thread=always")
+    replay.output += "2"
+    replay.run("--variant=memguard:name=memguard,thread=always,MEMGUARD_DELAY=100ms,IntervalSec=200ms", program=["sleep", "60"])
+    check("# end=finished" in replay.text("memguard"), replay.text("memguard"))
 
 
 @test
