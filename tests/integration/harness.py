@@ -150,9 +150,10 @@ class Service:
 
 
 class World:
-    """One test's daemon, services and directory. Everything it started is gone when it is left."""
+    """One test's daemon, services and directory. Everything it started is gone when it is left, also by SIGTERM."""
 
     def __init__(self, build):
+        signal.signal(signal.SIGTERM, end_cleanly)
         self.build = build
         self.directory = tempfile.mkdtemp(prefix="memguard-test-")
         os.chmod(self.directory, 0o755)
@@ -313,6 +314,10 @@ def run_one(function, build):
         return "failed"
     finally:
         world.close()
+
+
+def end_cleanly(number, frame):
+    sys.exit(128 + number)
 
 
 def run_all(build, patterns):
