@@ -172,14 +172,16 @@ static int write_one(const char *path, const char *unit, const char *body) {
         return r < 0 ? CTL_FAILED : CTL_OK;
 }
 
+/* The section first: without the drop-in it does nothing, and the other way round an agent would go unannounced. */
 static int write_plan(const struct plan *plan) {
-        int exit_code = write_one(plan->paths.dropin, plan->unit, plan->dropin);
+        int exit_code = CTL_OK;
 
-        if (exit_code != CTL_OK || plan->other_section[0])
-                return exit_code;
-        exit_code = write_one(plan->paths.section, plan->unit, plan->section);
+        if (!plan->other_section[0])
+                exit_code = write_one(plan->paths.section, plan->unit, plan->section);
         /* A user may enroll a unit of their own; its section is root's to add. */
-        return ctl_options.user && exit_code == CTL_DENIED ? CTL_OK : exit_code;
+        if (exit_code == CTL_OK || (ctl_options.user && exit_code == CTL_DENIED))
+                exit_code = write_one(plan->paths.dropin, plan->unit, plan->dropin);
+        return exit_code;
 }
 
 /* The agent itself */
@@ -191,9 +193,10 @@ static json_int_t count_agents(const char *unit, bool *ret_answered) {
         json_t *row;
 
         *ret_answered = client_call_names(&units, "ListUnits", all) == CTL_OK;
-        json_array_foreach(
-                        units, i, row) if (mg_streq(member_text(row, "unit"),
-                                                    unit)) return member_integer(row, "agents", 0);
+        json_array_foreach(units, i, row) {
+                if (mg_streq(member_text(row, "unit"), unit))
+                        return member_integer(row, "agents", 0);
+        }
         return 0;
 }
 
@@ -204,9 +207,10 @@ static void print_why_not(const char *unit) {
 
         if (client_call(&processes, "ListProcesses", "s", unit) != CTL_OK)
                 return;
-        json_array_foreach(processes, i, row)
-                        fprintf(stderr, "  %s (%s): %s\n", member_text(row, "command"),
-                                member_text(row, "pid"), member_text(row, "agent_reason"));
+        json_array_foreach(processes, i, row) {
+                fprintf(stderr, "  %s (%s): %s\n", member_text(row, "command"),
+                        member_text(row, "pid"), member_text(row, "agent_reason"));
+        }
 }
 
 static int wait_for_agent(const char *unit) {
@@ -239,6 +243,7 @@ static void reload_daemon(void) {
 
 static int put_in_force(sd_bus *bus, const struct enroll_facts *facts) {
         const char *mode = ctl_options.user ? "--user " : "";
+        bool runs = false;
 
         if (ctl_options.root)
                 return CTL_OK;
@@ -257,8 +262,10 @@ static int put_in_force(sd_bus *bus, const struct enroll_facts *facts) {
                         facts->unit);
                 return CTL_FAILED;
         }
-        exit_code = enroll_restart(bus, facts->unit);
-        return exit_code == CTL_OK ? wait_for_agent(facts->unit) : exit_code;
+        exit_code = enroll_restart(bus, facts->unit, &runs);
+        if (exit_code == CTL_OK && !runs)
+                printf("\n%s does not run: the agent is loaded when it starts.\n", facts->unit);
+        return runs ? wait_for_agent(facts->unit) : exit_code;
 }
 
 static int enroll(sd_bus *bus, const struct enroll_facts *facts, const char *agent) {
@@ -335,6 +342,7 @@ int verb_withdraw(int argc, char **argv) {
         MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         struct enroll_paths paths;
         char unit[MG_UNIT_NAME_MAX];
+        bool runs;
 
         int exit_code = check_name(argv[1], unit);
         if (exit_code != CTL_OK)
@@ -365,5 +373,5 @@ int verb_withdraw(int argc, char **argv) {
                 printf("\nThe agent stays in the running service until it starts next, and does no harm.\n");
                 return CTL_OK;
         }
-        return enroll_restart(bus, unit);
+        return enroll_restart(bus, unit, &runs);
 }

@@ -60,6 +60,7 @@ struct enroll_facts {
         const char *confined_by; /* a profile or a context of a security module; NULL */
         bool private_users;
         bool transient;
+        bool selinux;            /* the host enforces or logs by SELinux */
         bool may_not_be_stopped; /* RefuseManualStop= */
         uint64_t main_pid;       /* 0: it is not running */
 
@@ -80,7 +81,7 @@ void enroll_facts_done(struct enroll_facts *facts); /* for MG_CLEANUP too */
 /* Whether TEXT, an environment file, sets NAME. */
 bool enroll_file_sets(const char *text, const char *name);
 
-/* Fills started, running, threads, anon_bytes. USER: of a user manager. */
+/* Fills started, running, threads, anon_bytes, selinux. USER: of a user manager. */
 void enroll_programs(struct enroll_facts *facts, bool user);
 
 /* Judging */
@@ -170,5 +171,5 @@ int enroll_connect(bool user, sd_bus **ret_bus);
 int enroll_get_properties(sd_bus *bus, const char *unit, json_t **ret_unit, json_t **ret_service);
 int enroll_daemon_reload(sd_bus *bus);
 
-/* Waits for the job's end. */
-int enroll_restart(sd_bus *bus, const char *unit);
+/* Waits for the job's end. A unit that does not run is not started: *RET_RUNS is false then. */
+int enroll_restart(sd_bus *bus, const char *unit, bool *ret_runs);

@@ -3,6 +3,7 @@
  * From systemd's properties to what matters for an agent. A property that this systemd does not have says nothing. Layer: ctl.
  */
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,9 +25,10 @@ static bool list_has(const json_t *list, const char *wanted) {
         size_t i;
         json_t *item;
 
-        json_array_foreach(list, i, item) if (
-                        json_is_string(item) &&
-                        mg_streq(json_string_value(item), wanted)) return true;
+        json_array_foreach(list, i, item) {
+                if (json_is_string(item) && mg_streq(json_string_value(item), wanted))
+                        return true;
+        }
         return false;
 }
 
@@ -85,21 +87,30 @@ bool enroll_file_sets(const char *text, const char *name) {
         return false;
 }
 
+static void take_environment_file(struct enroll_facts *facts, const char *path) {
+        char *text = NULL;
+        size_t length;
+
+        if (config_file_read(path, &text, &length) < 0)
+                return;
+        if (enroll_file_sets(text, "LD_PRELOAD"))
+                snprintf(facts->preload_file, sizeof(facts->preload_file), "%s", path);
+        free(text);
+}
+
+/* Each may be a pattern. The last file that sets it is the one that counts. */
 static void take_environment_files(struct enroll_facts *facts, const json_t *files) {
         size_t i;
         json_t *entry;
 
         json_array_foreach(files, i, entry) {
-                const char *path = json_string_value(json_array_get(entry, 0));
-                char *text = NULL;
-                size_t length;
-
-                /* Globs, and files that only root may read, say nothing. */
-                if (!path || config_file_read(path, &text, &length) < 0)
+                const char *pattern = json_string_value(json_array_get(entry, 0));
+                glob_t found = {};
+                if (!pattern || glob(pattern, GLOB_NOSORT | GLOB_BRACE, NULL, &found) != 0)
                         continue;
-                if (enroll_file_sets(text, "LD_PRELOAD"))
-                        snprintf(facts->preload_file, sizeof(facts->preload_file), "%s", path);
-                free(text);
+                for (size_t k = 0; k < found.gl_pathc; k++)
+                        take_environment_file(facts, found.gl_pathv[k]);
+                globfree(&found);
         }
 }
 

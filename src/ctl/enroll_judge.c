@@ -225,6 +225,10 @@ static void judge_sandbox(
                      "the service is confined as \"%s\": where that changes at its start the loader ignores LD_PRELOAD, and the "
                      "policy has to allow the agent and its socket",
                      facts->confined_by);
+        else if (facts->selinux)
+                find(findings, ENROLL_NOTE,
+                     "SELinux is on: where its policy moves the service into another domain the loader ignores LD_PRELOAD, "
+                     "which list-processes shows as secure-exec");
         if (facts->private_users)
                 find(findings, ENROLL_NOTE,
                      "PrivateUsers= is on: the agent connects as a user that the host does not know, which memguardd allows");

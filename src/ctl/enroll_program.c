@@ -98,6 +98,7 @@ static void look_at_main_process(struct enroll_facts *facts) {
 void enroll_programs(struct enroll_facts *facts, bool user) {
         char path[PATH_MAX];
 
+        facts->selinux = access("/sys/fs/selinux/status", F_OK) == 0;
         if (facts->started.path[0]) {
                 snprintf(path, sizeof(path), "%s", facts->started.path);
                 look_at(&facts->started, path, facts->service_user, user);

@@ -126,15 +126,26 @@ static bool is_job_over(sd_bus *bus, const char *job) {
                                bus, SYSTEMD, job, SYSTEMD ".Job", "State", &error, &reply, "s") < 0;
 }
 
-int enroll_restart(sd_bus *bus, const char *unit) {
+static int get_active_state(sd_bus *bus, const char *unit, char *ret_state, size_t size) {
+        MG_CLEANUP(json_decrefp) json_t *properties = NULL;
+        char path[1024];
+
+        int exit_code = load_unit(bus, unit, path, sizeof(path));
+        if (exit_code == CTL_OK)
+                exit_code = get_all(bus, path, SYSTEMD ".Unit", &properties);
+        if (exit_code == CTL_OK)
+                snprintf(ret_state, size, "%s",
+                         json_string_value(json_object_get(properties, "ActiveState")) ?: "");
+        return exit_code;
+}
+
+static int wait_for_restart(sd_bus *bus, const char *unit) {
         MG_CLEANUP(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        MG_CLEANUP(json_decrefp) json_t *properties = NULL;
         const char *job;
-        char path[1024];
         int r = sd_bus_call_method(
-                        bus, SYSTEMD, SYSTEMD_PATH, SYSTEMD_MANAGER, "RestartUnit", &error, &reply,
-                        "ss", unit, "replace");
+                        bus, SYSTEMD, SYSTEMD_PATH, SYSTEMD_MANAGER, "TryRestartUnit", &error,
+                        &reply, "ss", unit, "replace");
 
         if (r >= 0)
                 r = sd_bus_message_read(reply, "o", &job);
@@ -142,13 +153,23 @@ int enroll_restart(sd_bus *bus, const char *unit) {
                 return report("cannot restart", &error, r);
         for (uint64_t i = 0; i < JOB_INTERVALS && !is_job_over(bus, job); i++)
                 nanosleep(&(struct timespec){ .tv_nsec = JOB_INTERVAL_NSEC }, NULL);
-        int exit_code = load_unit(bus, unit, path, sizeof(path));
+        return CTL_OK;
+}
+
+int enroll_restart(sd_bus *bus, const char *unit, bool *ret_runs) {
+        char state[32];
+
+        *ret_runs = false;
+        int exit_code = get_active_state(bus, unit, state, sizeof(state));
+        if (exit_code != CTL_OK || mg_streq(state, "inactive") || mg_streq(state, "failed"))
+                return exit_code;
+        exit_code = wait_for_restart(bus, unit);
         if (exit_code == CTL_OK)
-                exit_code = get_all(bus, path, SYSTEMD ".Unit", &properties);
+                exit_code = get_active_state(bus, unit, state, sizeof(state));
         if (exit_code != CTL_OK)
                 return exit_code;
-        const char *state = json_string_value(json_object_get(properties, "ActiveState")) ?: "";
-        if (mg_streq(state, "active"))
+        *ret_runs = mg_streq(state, "active");
+        if (*ret_runs)
                 return CTL_OK;
         fprintf(stderr, "memguardctl: %s is %s after its restart: see journalctl -u %s\n", unit,
                 state, unit);

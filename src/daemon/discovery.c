@@ -91,6 +91,8 @@ static void on_unit_changed(void *userdata, const struct systemd_unit *known) {
         if (!unit && (!manager->use_cgroups || get_unit(manager, known->cgroup_path, &unit) < 0))
                 return;
         unit->mark = manager->discovery_mark;
+        unit->sets_agent = known->sets_agent;
+        unit->forbids_unix = known->forbids_unix;
         unit_set_systemd(unit, known->invocation_id, known->activity, known->watchdog_usec);
 }
 

@@ -23,6 +23,8 @@ enum unit_property {
         PROPERTY_INVOCATION_ID,
         PROPERTY_CONTROL_GROUP,
         PROPERTY_WATCHDOG,
+        PROPERTY_ENVIRONMENT,
+        PROPERTY_ADDRESS_FAMILIES,
         _UNIT_PROPERTY_MAX,
 };
 
@@ -35,6 +37,8 @@ struct unit_entry {
         char invocation_id[2 * INVOCATION_ID_BYTES + 1];
         enum mg_activity activity;
         uint64_t watchdog_usec;
+        enum mg_fact sets_agent;
+        enum mg_fact forbids_unix;
         bool has_processes; /* by ActiveState= */
         bool told;          /* the owner knows it */
         uint64_t generation;

@@ -158,6 +158,8 @@ static void tell_state(struct unit_entry *entry) {
                                                          .invocation_id = entry->invocation_id,
                                                          .activity = entry->activity,
                                                          .watchdog_usec = entry->watchdog_usec,
+                                                         .sets_agent = entry->sets_agent,
+                                                         .forbids_unix = entry->forbids_unix,
                                          });
 }
 

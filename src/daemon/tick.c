@@ -203,7 +203,10 @@ void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample) {
 static void tell_verdict(const struct unit *unit, enum mg_verdict before) {
         const struct mg_verdict_state *verdict = &unit->policy.verdict;
 
-        if (before == verdict->verdict)
+        /* That a unit has no agent is no news of it. */
+        if (before == verdict->verdict ||
+            (before == MG_VERDICT_LEARNING && verdict->verdict == MG_VERDICT_NO_AGENT) ||
+            (before == MG_VERDICT_NO_AGENT && verdict->verdict == MG_VERDICT_LEARNING))
                 return;
         journal_verdict(&(struct mg_journal_verdict){
                         .unit = unit_for_journal(unit),
@@ -363,6 +366,14 @@ static void rearm(struct manager *manager) {
         (void) sd_event_source_set_enabled(manager->tick_source, SD_EVENT_ONESHOT);
 }
 
+static void look_after_self(struct manager *manager, uint64_t now_usec) {
+        self_tick(manager->self, now_usec);
+        if (now_usec - manager->released_usec < SLOW_INTERVAL_USEC)
+                return;
+        manager->released_usec = now_usec;
+        self_release();
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         struct manager *manager = userdata;
         uint64_t now_usec = manager_now(manager);
@@ -373,7 +384,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         n_due = tick_units(manager, true, now_usec);
         start_trims(manager, n_due, now_usec);
         work_peers(manager, now_usec);
-        self_tick(manager->self, now_usec);
+        look_after_self(manager, now_usec);
         store_tick(manager, now_usec);
         tell_agents(manager, now_usec);
         rearm(manager);

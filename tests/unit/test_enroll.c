@@ -264,6 +264,27 @@ static void test_findings(void **state) {
         }
 }
 
+/* By name, by pattern, and not there. */
+static void test_environment_file_property(void **state) {
+        char path[] = "/tmp/memguard-test-XXXXXX", changes[256];
+        struct enroll_findings findings;
+        int fd = mkstemp(path);
+        static const char *const suffixes[] = { "", "*", "?" };
+
+        assert_true(fd >= 0 && write(fd, "A=1\nLD_PRELOAD=/x.so\n", 21) == 21);
+        close(fd);
+        for (size_t i = 0; i < MG_ELEMENTS(suffixes); i++) {
+                snprintf(changes, sizeof(changes),
+                         "{\"EnvironmentFiles\": [[\"/nonexistent\", true], [\"%s%s\", false], [5]]}",
+                         path, suffixes[i]);
+                judge(changes, &findings);
+                assert_int_equal(findings.n_blockers, i < 2);
+                if (i < 2)
+                        assert_non_null(strstr(findings.list[0].text, path));
+        }
+        unlink(path);
+}
+
 static void test_programs(void **state) {
         static const struct {
                 struct mg_elf_facts elf;
@@ -445,6 +466,7 @@ int main(void) {
                 cmocka_unit_test(test_launchers),
                 cmocka_unit_test(test_findings),
                 cmocka_unit_test(test_programs),
+                cmocka_unit_test(test_environment_file_property),
                 cmocka_unit_test(test_real_programs),
                 cmocka_unit_test(test_texts),
                 cmocka_unit_test(test_seal),

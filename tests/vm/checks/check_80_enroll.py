@@ -5,7 +5,7 @@ import json
 import os
 
 from harness import (CONFIG, MIB, WORKLOADS, anon, check, expect, expect_equal, journal, known_status, main_pid, remove, run,
-                     systemctl, wait_until, write)
+                     service, systemctl, wait_until, write)
 
 UNITS = '/etc/systemd/system'
 UNIT = 'shop.service'
@@ -174,3 +174,16 @@ def rights():
         expect_equal(result.returncode, 5, f'exit code ({result.stderr})')
         run('memguardctl', 'enroll', unit, '--print', user='nobody')
         expect_equal(tree(), before, 'files')
+
+
+@check('enroll: list-processes knows why a unit that sets LD_PRELOAD has no agent')
+def why():
+    c12 = f'{WORKLOADS}/c12-cannot-load'
+    for command, properties, want in ((f'/usr/bin/env -u LD_PRELOAD {c12} threads', (), 'preload-lost'),
+                                      (f'{c12} threads', ('RestrictAddressFamilies=AF_INET',), 'socket-blocked'),
+                                      (f'{c12} threads', ('TemporaryFileSystem=/run',), 'socket-hidden'),
+                                      (f'{c12} single', (), 'single-threaded'),
+                                      (f'{c12} threads', ('User=nobody', 'PrivateUsers=yes'), 'loaded')):
+        with service('why.service', command, properties=properties) as unit:
+            wait_until(lambda: known_status(unit), 'the daemon knows it')
+            wait_until(lambda: [p['agent'] for p in processes(unit)] == [want], f'{want}: {command} {properties}')
