@@ -24,12 +24,16 @@ def c1_thread_arenas(world):
 
 @test
 def c1_without_agent_nothing_happens(world):
-    """The same program without an agent is left alone, whatever its section says."""
+    """The same program without an agent is shown as such and left alone, whatever its section says."""
     world.run_daemon(f"[web.process]\n{QUICK}")
     web = world.service("web", "c1-arenas", agent=False).wait_for("phase idle")
+    row = world.wait_status("is seen", "web.process", lambda row: row["anon_bytes"] > 400 * MIB)
+    check_equal("agents", row["agents"], 0)
+    check_equal("live_bytes", row["live_bytes"], None)
     intervals(8)
-    # Outside of systemd a process is known by its agent alone.
-    check_equal("status of a process without an agent", world.ctl("status", "web.process").returncode, 4)
+    row = world.status("web.process")
+    check_equal("trims", row["trims"], 0)
+    check_equal("reason", row["reason"], "no-agent")
     check(web.rss_anon() > 400 * MIB, "somebody trimmed it")
 
 
