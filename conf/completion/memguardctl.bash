@@ -5,11 +5,22 @@ _memguardctl_units() {
         memguardctl "$@" --no-legend --no-pager --json=off status 2>/dev/null | awk '{ print $1 }'
 }
 
+_memguardctl_services() {
+        systemctl list-units --type=service --plain --no-legend --no-pager 2>/dev/null | awk '{ print $1 }'
+}
+
+_memguardctl_enrolled() {
+        local file
+        for file in /etc/systemd/system/*.service.d/50-memguard.conf; do
+                [[ -e $file ]] && file=${file%.d/50-memguard.conf} && echo "${file##*/}"
+        done
+}
+
 _memguardctl() {
         local cur=${COMP_WORDS[COMP_CWORD]} word verb= i
         local -a connection=()
-        local verbs="status survey list-processes explain advise trim pause resume reload check-config cat-config simulate log-level"
-        local options="--help --version --runtime-directory= --config= --json= --no-pager --no-legend --dry-run --all -j -h"
+        local verbs="status survey enroll withdraw list-processes explain advise trim pause resume reload check-config cat-config simulate log-level"
+        local options="--help --version --runtime-directory= --config= --json= --no-pager --no-legend --dry-run --all --restart --print --user --root= -j -h"
 
         for ((i = 1; i < COMP_CWORD; i++)); do
                 word=${COMP_WORDS[i]}
@@ -19,7 +30,7 @@ _memguardctl() {
                         connection=(--runtime-directory="${COMP_WORDS[i + 2]}")
                         ((i += 2))
                         ;;
-                --json | --config)
+                --json | --config | --root)
                         ((i += 2))
                         ;;
                 -*) ;;
@@ -35,7 +46,7 @@ _memguardctl() {
                 case $name in
                 --json) mapfile -t COMPREPLY < <(compgen -W "short pretty off" -- "$cur") ;;
                 --config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-                --runtime-directory) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+                --runtime-directory | --root) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
                 esac
                 return
         fi
@@ -49,6 +60,8 @@ _memguardctl() {
         status | list-processes | explain | advise | trim | pause | resume)
                 mapfile -t COMPREPLY < <(compgen -W "$(_memguardctl_units "${connection[@]}")" -- "$cur")
                 ;;
+        enroll) mapfile -t COMPREPLY < <(compgen -W "$(_memguardctl_services)" -- "$cur") ;;
+        withdraw) mapfile -t COMPREPLY < <(compgen -W "$(_memguardctl_enrolled)" -- "$cur") ;;
         check-config | cat-config | simulate) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         log-level) mapfile -t COMPREPLY < <(compgen -W "err warning notice info debug" -- "$cur") ;;
         esac

@@ -105,13 +105,6 @@ bool hooks_is_in_callback(void) {
         return atomic_load(&calling_tid) == system_gettid();
 }
 
-bool hooks_has_caches(void) {
-        for (size_t i = 0; i < MG_ELEMENTS(caches); i++)
-                if (atomic_load(&caches[i].state) != SLOT_FREE)
-                        return true;
-        return false;
-}
-
 static bool begin_call(struct memguard_cache *cache) {
         if (!claim(&cache->state, SLOT_READY, SLOT_CALLING))
                 return false;

@@ -35,8 +35,6 @@ void hooks_count_caches(uint64_t *ret_caches, uint64_t *ret_bytes);
 /* Asks each cache to shrink, until GOAL_BYTES (0: all of them) are gone. Returns the sum. */
 uint64_t hooks_shrink_caches(uint64_t goal_bytes);
 
-bool hooks_has_caches(void);
-
 /* Whether the calling thread is inside a cache's callback. */
 bool hooks_is_in_callback(void);
 

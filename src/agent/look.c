@@ -14,6 +14,8 @@ void look_init(struct mg_look *look) {
         *look = (struct mg_look){ .cost_usec = MG_UNKNOWN,
                                   .cost_bytes = MG_UNKNOWN,
                                   .base_bytes = MG_UNKNOWN };
+        for (size_t i = 0; i < MG_HEAPS_MAX; i++)
+                look->free_chunks[i] = MG_UNKNOWN;
 }
 
 const char *look_refusal(
@@ -31,6 +33,14 @@ const char *look_refusal(
         return NULL;
 }
 
+void look_recall(const struct mg_look *look, struct mg_message *message) {
+        message->number[MG_NUMBER_STATS_COST_USEC] = look->cost_usec;
+        message->number[MG_NUMBER_STATS_COST_BYTES] = look->cost_bytes;
+        message->number[MG_NUMBER_BASE_BYTES] = look->base_bytes;
+        for (size_t i = 0; i < proto_heap_count(message); i++)
+                message->heap[i].number[MG_HEAP_FREE_CHUNKS] = look->free_chunks[i];
+}
+
 bool look_take(struct mg_look *look, uint64_t rss_anon_bytes, struct mg_message *message) {
         /*
          * The walk itself is what can hold others up, so its cost is CPU time: on the clock, waiting for a lock that a
@@ -44,6 +54,8 @@ bool look_take(struct mg_look *look, uint64_t rss_anon_bytes, struct mg_message 
                 look->cost_usec = process_thread_cpu_usec() - cpu_before;
                 look->cost_bytes = rss_anon_bytes;
                 look->started_at_usec = started;
+                for (size_t i = 0; i < MG_HEAPS_MAX; i++)
+                        look->free_chunks[i] = message->heap[i].number[MG_HEAP_FREE_CHUNKS];
         }
         message->number[MG_NUMBER_STATS_COST_USEC] = look->cost_usec;
         message->number[MG_NUMBER_STATS_COST_BYTES] = look->cost_bytes;

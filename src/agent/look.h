@@ -14,6 +14,8 @@
 struct mg_look {
         uint64_t cost_usec;  /* CPU time of the last one; MG_UNKNOWN: none yet */
         uint64_t cost_bytes; /* RssAnon at that time */
+        uint64_t free_chunks
+                        [MG_HEAPS_MAX]; /* by heap, for the next hello: a new daemon predicts from them */
         uint64_t started_at_usec;
         uint64_t base_bytes; /* RssAnon outside the heaps, from the first look at a young heap */
 };
@@ -26,6 +28,9 @@ const char *look_refusal(
                 uint64_t rss_anon_bytes,
                 uint64_t now_usec,
                 uint64_t limit_usec);
+
+/* What the last one cost and found, into MESSAGE, which describes all heaps. */
+void look_recall(const struct mg_look *look, struct mg_message *message);
 
 /* Takes one, into MESSAGE's heaps and cost. False when no allocator here has statistics. */
 bool look_take(struct mg_look *look, uint64_t rss_anon_bytes, struct mg_message *message);

@@ -77,10 +77,8 @@ void serve_hello(struct mg_server *server, struct mg_message *ret_message) {
                 look_take_young(&server->look, rss_anon, ret_message);
         ret_message->number[MG_NUMBER_PROTOCOL] = MG_PROTOCOL_VERSION;
         ret_message->number[MG_NUMBER_RSS_ANON_BYTES] = rss_anon;
-        ret_message->number[MG_NUMBER_BASE_BYTES] = server->look.base_bytes;
         ret_message->number[MG_NUMBER_SUSPENDED] = hooks_suspended();
-        ret_message->number[MG_NUMBER_STATS_COST_USEC] = server->look.cost_usec;
-        ret_message->number[MG_NUMBER_STATS_COST_BYTES] = server->look.cost_bytes;
+        look_recall(&server->look, ret_message);
         ret_message->text[MG_TEXT_VERSION] = span_of(MG_VERSION);
         ret_message->text[MG_TEXT_MODE] = span_of(server->mode);
         ret_message->text[MG_TEXT_THREAD] = span_of(server->thread);

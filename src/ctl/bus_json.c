@@ -22,6 +22,8 @@ static int read_basic(sd_bus_message *message, char type, json_t **ret_json) {
                 const char *string;
                 int boolean;
                 uint8_t byte;
+                int16_t i16;
+                uint16_t u16;
                 int32_t i32;
                 uint32_t u32;
                 int64_t i64;
@@ -43,6 +45,12 @@ static int read_basic(sd_bus_message *message, char type, json_t **ret_json) {
                 break;
         case SD_BUS_TYPE_BYTE:
                 *ret_json = json_integer(value.byte);
+                break;
+        case SD_BUS_TYPE_INT16:
+                *ret_json = json_integer(value.i16);
+                break;
+        case SD_BUS_TYPE_UINT16:
+                *ret_json = json_integer(value.u16);
                 break;
         case SD_BUS_TYPE_INT32:
                 *ret_json = json_integer(value.i32);
@@ -134,7 +142,7 @@ static int read_container(
                 return r;
         if (type == SD_BUS_TYPE_VARIANT)
                 r = read_value(message, depth, ret_json);
-        else if (contents[0] == SD_BUS_TYPE_DICT_ENTRY_BEGIN)
+        else if (type == SD_BUS_TYPE_ARRAY && contents[0] == SD_BUS_TYPE_DICT_ENTRY_BEGIN)
                 r = read_dictionary(message, depth, ret_json);
         else
                 r = read_list(message, depth, ret_json);
@@ -159,7 +167,7 @@ static int read_value(sd_bus_message *message, unsigned depth, json_t **ret_json
                 return r;
         if (r == 0)
                 return -EBADMSG;
-        if (type == SD_BUS_TYPE_ARRAY || type == SD_BUS_TYPE_VARIANT)
+        if (type == SD_BUS_TYPE_ARRAY || type == SD_BUS_TYPE_VARIANT || type == SD_BUS_TYPE_STRUCT)
                 return read_container(message, type, contents, depth - 1, ret_json);
         return read_basic(message, type, ret_json);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A D-Bus reply as JSON: dictionaries become objects, arrays arrays, numbers integers. Numbers beyond what
+ * A D-Bus reply as JSON: dictionaries become objects, arrays and structures arrays, numbers integers. Numbers beyond what
  * JSON readers hold exactly (above INT64_MAX) become null, as unknown ones do. Layer: ctl.
  */
 #pragma once

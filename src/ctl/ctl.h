@@ -30,6 +30,10 @@ struct ctl_options {
         bool no_legend;
         bool dry_run;
         bool all;
+        bool restart;
+        bool print;
+        bool user;
+        const char *root; /* enroll, withdraw: files go below it, and nothing is put into force */
 };
 
 extern struct ctl_options ctl_options;
@@ -38,6 +42,8 @@ extern struct ctl_options ctl_options;
 typedef int (*ctl_verb)(int argc, char **argv);
 
 int verb_status(int argc, char **argv);
+int verb_enroll(int argc, char **argv);
+int verb_withdraw(int argc, char **argv);
 int verb_survey(int argc, char **argv);
 int verb_list_processes(int argc, char **argv);
 int verb_trim(int argc, char **argv);

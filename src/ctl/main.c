@@ -33,6 +33,9 @@ static const struct verb verbs[] = {
           "Processes, their allocators and agents" },
         { "survey", "", 0, 0, verb_survey,
           "Rank the units that an agent would help; needs no daemon" },
+        { "enroll", "UNIT", 1, 1, verb_enroll,
+          "Give a service an agent, to be observed; says what it writes" },
+        { "withdraw", "UNIT", 1, 1, verb_withdraw, "Take back what enroll wrote" },
         { "explain", "UNIT", 1, 1, verb_explain,
           "Each condition of the last decision, and which one decided" },
         { "advise", "UNIT", 1, 1, verb_advise,
@@ -58,6 +61,10 @@ enum {
         OPTION_NO_LEGEND,
         OPTION_DRY_RUN,
         OPTION_ALL,
+        OPTION_RESTART,
+        OPTION_PRINT,
+        OPTION_USER,
+        OPTION_ROOT,
 };
 
 static const struct option long_options[] = {
@@ -70,6 +77,10 @@ static const struct option long_options[] = {
         { "no-legend", no_argument, NULL, OPTION_NO_LEGEND },
         { "dry-run", no_argument, NULL, OPTION_DRY_RUN },
         { "all", no_argument, NULL, OPTION_ALL },
+        { "restart", no_argument, NULL, OPTION_RESTART },
+        { "print", no_argument, NULL, OPTION_PRINT },
+        { "user", no_argument, NULL, OPTION_USER },
+        { "root", required_argument, NULL, OPTION_ROOT },
         {},
 };
 
@@ -93,6 +104,10 @@ static void print_help(void) {
              "     --no-legend             Leave out headers and the host line\n"
              "     --dry-run               trim: only say what it would bring\n"
              "     --all                   pause, resume: every unit\n"
+             "     --restart               enroll, withdraw: restart the service at once\n"
+             "     --print                 enroll: only say what would be written, and why\n"
+             "     --user                  enroll, withdraw: a unit of the calling user\n"
+             "     --root=DIR              enroll, withdraw: write below DIR alone\n"
              "\n"
              "See memguardctl(1).");
 }
@@ -145,6 +160,18 @@ static int apply_option(int option) {
                 return -1;
         case OPTION_ALL:
                 ctl_options.all = true;
+                return -1;
+        case OPTION_RESTART:
+                ctl_options.restart = true;
+                return -1;
+        case OPTION_PRINT:
+                ctl_options.print = true;
+                return -1;
+        case OPTION_USER:
+                ctl_options.user = true;
+                return -1;
+        case OPTION_ROOT:
+                ctl_options.root = optarg;
                 return -1;
         default:
                 return CTL_USAGE; /* getopt has said why */

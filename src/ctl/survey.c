@@ -73,8 +73,11 @@ static int print_table(json_t *rows) {
         size_t i;
         json_t *row;
 
-        json_array_foreach(rows, i, row) json_object_set_new(
-                        row, "shown_allocators", text_of_list(json_object_get(row, "allocators")));
+        json_array_foreach(rows, i, row) {
+                json_object_set_new(
+                                row, "shown_allocators",
+                                text_of_list(json_object_get(row, "allocators")));
+        }
         pager_open();
         int exit_code = table_print(rows, columns, MG_ELEMENTS(columns));
         if (exit_code == CTL_OK && !ctl_options.no_legend)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Peer to peer clients on RUNTIME/bus, each an sd_bus of its own. Layer: daemon. The socket is for everyone, so
- * everything that a client can pile up here is bounded: connections, bytes sent that are no message yet
- * (sd-bus itself would take 128 MiB), and answers it does not fetch. Who exceeds one loses that connection.
+ * everything that a client can pile up here is bounded: connections, the size of a request (sd-bus itself would take 128 MiB),
+ * and answers it does not fetch. Who exceeds one loses that connection.
+ *
+ * The busses are driven by hand instead of by sd_bus_attach_event(), so that what one step of a stranger's bus has
+ * allocated can be seen: nothing else tells how large a message sd-bus is waiting for.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,10 +18,11 @@
 #include "base/macros.h"
 #include "daemon/bus_server.h"
 #include "daemon/journal.h"
+#include "daemon/self.h"
 
 #define PEERS_MAX         128
 #define PEERS_PER_USER    8
-#define UNPARSED_MAX      (256 * MG_KIB) /* the largest request is a list of unit names */
+#define REQUEST_MAX       (1 * MG_MIB) /* the largest request is a list of unit names */
 #define UNSENT_MAX        3 /* answers waiting, beyond the 200 KiB that the socket holds */
 #define UNSENT_MAX_ROOT   64
 #define LISTEN_RETRY_USEC MG_USEC_PER_SEC
@@ -27,11 +31,12 @@ struct bus_peer {
         struct mg_list all; /* server->peers */
         struct bus_server *server;
         sd_bus *bus;
+        sd_event_source *io_source;
+        sd_event_source *time_source;
         uid_t uid;
-        bool trusted; /* root, or the daemon's own user */
-        int watch_fd; /* a duplicate: an epoll takes each descriptor once */
-        sd_event_source *watch_source;
-        uint64_t unparsed_bytes; /* seen since the last whole message */
+        bool trusted;       /* root, or the daemon's own user */
+        bool dispatched;    /* in the current step: a whole message came in */
+        const char *doomed; /* why it is to be disconnected; NULL: it is not */
 };
 
 static struct bus_peer *peer_free(struct bus_peer *peer) {
@@ -39,8 +44,8 @@ static struct bus_peer *peer_free(struct bus_peer *peer) {
                 return NULL;
         list_remove(&peer->all);
         peer->server->n_peers--;
-        sd_event_source_disable_unref(peer->watch_source);
-        file_closep(&peer->watch_fd);
+        sd_event_source_disable_unref(peer->io_source);
+        sd_event_source_disable_unref(peer->time_source);
         /* Closed, not flushed: flushing waits for the client. */
         sd_bus_close_unref(peer->bus);
         free(peer);
@@ -48,53 +53,86 @@ static struct bus_peer *peer_free(struct bus_peer *peer) {
 }
 MG_DEFINE_CLEANUP(struct bus_peer *, peer_free)
 
-static void drop_peer(struct bus_peer *peer, const char *why) {
-        journal_log(LOG_DEBUG, NULL, "bus client of uid %u %s: disconnected", (unsigned) peer->uid,
-                    why);
-        peer_free(peer);
-}
-
-/* Runs before the bus reads, as it comes first in the event loop's order. */
-static int on_bytes(sd_event_source *source, int fd, uint32_t events, void *userdata) {
-        struct bus_peer *peer = userdata;
-        int pending = 0;
-
-        if (ioctl(fd, FIONREAD, &pending) >= 0 && pending > 0)
-                peer->unparsed_bytes += (uint64_t) pending;
-        if (peer->unparsed_bytes > UNPARSED_MAX)
-                drop_peer(peer, "sent too much that is no message");
-        return 0;
-}
-
 /* A whole message has come in; its handler runs after this. */
 static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error) {
         struct bus_peer *peer = userdata;
         uint64_t unsent = 0;
 
-        if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected")) {
-                peer_free(peer);
-                return 1;
-        }
-        peer->unparsed_bytes = 0;
+        peer->dispatched = true;
+        if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected"))
+                peer->doomed = "went away";
         (void) sd_bus_get_n_queued_write(peer->bus, &unsent);
-        if (unsent > (peer->trusted ? UNSENT_MAX_ROOT : UNSENT_MAX)) {
-                drop_peer(peer, "does not read its answers");
-                return 1;
-        }
+        if (unsent > (peer->trusted ? UNSENT_MAX_ROOT : UNSENT_MAX))
+                peer->doomed = "does not read its answers";
+        return peer->doomed ? 1 : 0;
+}
+
+static void step(struct bus_peer *peer) {
+        int64_t before = self_net_allocated();
+        int r;
+
+        peer->dispatched = false;
+        r = sd_bus_process(peer->bus, NULL);
+        if (r < 0 && !peer->doomed)
+                peer->doomed = "broke the protocol, or off";
+        if (!peer->trusted && !peer->dispatched &&
+            self_net_allocated() - before > (int64_t) REQUEST_MAX)
+                peer->doomed = "sent too large a request";
+        if (!peer->doomed)
+                return;
+        journal_log(LOG_DEBUG, NULL, "bus client of uid %u disconnected: %s", (unsigned) peer->uid,
+                    peer->doomed);
+        peer_free(peer);
+}
+
+static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdata) {
+        step(userdata);
         return 0;
 }
 
-static int watch_bytes(struct bus_peer *peer, int fd) {
+static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
+        step(userdata);
+        return 0;
+}
+
+/* Before each wait: what the bus waits for. */
+static int on_prepare(sd_event_source *source, void *userdata) {
+        struct bus_peer *peer = userdata;
+        uint64_t until_usec = UINT64_MAX;
+        int events = sd_bus_get_events(peer->bus);
+
+        if (events < 0 || sd_bus_get_timeout(peer->bus, &until_usec) < 0)
+                until_usec = events = 0; /* it is closing: the next step says so */
+        (void) sd_event_source_set_io_events(source, (uint32_t) events);
+        (void) sd_event_source_set_time(peer->time_source, until_usec);
+        (void) sd_event_source_set_enabled(
+                        peer->time_source,
+                        until_usec == UINT64_MAX ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+        return 0;
+}
+
+static int drive_bus(struct bus_peer *peer) {
+        sd_event *event = peer->server->manager->event;
+        /* A duplicate: sd-bus closes its own when the connection ends, which would pull it out of the event loop's hands. */
+        MG_CLEANUP(file_closep) int fd = fcntl(sd_bus_get_fd(peer->bus), F_DUPFD_CLOEXEC, 3);
         int r;
 
-        peer->watch_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-        if (peer->watch_fd < 0)
+        if (fd < 0)
                 return -errno;
-        r =
-                        sd_event_add_io(peer->server->manager->event, &peer->watch_source,
-                                        peer->watch_fd, EPOLLIN | EPOLLET, on_bytes, peer);
+        r = sd_event_add_io(event, &peer->io_source, fd, EPOLLIN, on_io, peer);
+        if (r < 0)
+                return r;
+        r = sd_event_source_set_io_fd_own(peer->io_source, true);
+        if (r < 0)
+                return r;
+        (void) MG_TAKE_FD(fd);
+        r = sd_event_add_time(event, &peer->time_source, CLOCK_MONOTONIC, 0, 1, on_time, peer);
         if (r >= 0)
-                r = sd_event_source_set_priority(peer->watch_source, BUS_PRIORITY - 1);
+                r = sd_event_source_set_prepare(peer->io_source, on_prepare);
+        if (r >= 0)
+                r = sd_event_source_set_priority(peer->io_source, BUS_PRIORITY);
+        if (r >= 0)
+                r = sd_event_source_set_priority(peer->time_source, BUS_PRIORITY);
         return r;
 }
 
@@ -122,9 +160,7 @@ static int open_bus(struct bus_peer *peer, int fd) {
                 r = sd_bus_add_filter(peer->bus, NULL, on_message, peer);
         if (r >= 0)
                 r = bus_publish(peer->server, peer->bus);
-        if (r >= 0)
-                r = sd_bus_attach_event(peer->bus, peer->server->manager->event, BUS_PRIORITY);
-        return r;
+        return r < 0 ? r : drive_bus(peer);
 }
 
 static bool has_room_for(const struct bus_server *server, uid_t uid) {
@@ -156,12 +192,9 @@ static int peer_new(struct bus_server *server, int fd) {
         peer->server = server;
         peer->uid = creds.uid;
         peer->trusted = trusted;
-        peer->watch_fd = -EBADF;
         list_append(&server->peers, &peer->all);
         server->n_peers++;
-        r = trusted ? 0 : watch_bytes(peer, fd);
-        if (r >= 0)
-                r = open_bus(peer, MG_TAKE_FD(owned_fd));
+        r = open_bus(peer, MG_TAKE_FD(owned_fd));
         if (r < 0)
                 return r;
         (void) MG_TAKE(peer);

@@ -105,12 +105,12 @@ struct strangers *strangers_find(struct manager *manager, const struct unit *wan
         return strangers;
 }
 
-/* One process of it that was started with the agent shows that the unit is set up for it. */
+/* Without systemd's word: one process of it that was started with the agent shows that the unit is set up for it. */
 static enum mg_fact is_configured(const struct unit *unit) {
         for (const struct process *p = process_first(unit); p; p = process_next(p))
                 if (p->peer && p->peer->mode && mg_streq(p->peer->mode, "preload"))
                         return MG_FACT_YES;
-        return MG_FACT_UNKNOWN;
+        return unit->sets_agent;
 }
 
 static enum mg_fact is_outdated(const struct peer *peer) {
@@ -155,6 +155,7 @@ void bus_why(struct dict *dict,
                 .connected = peer ? MG_FACT_YES : MG_FACT_NO,
                 .outdated = is_outdated(peer),
                 .unit_configured = is_configured(unit),
+                .unix_forbidden = unit->forbids_unix,
         };
 
         if (peer && peer->unresponsive) {

@@ -9,6 +9,7 @@
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/systemd_units.h"
+#include "daemon/tick.h"
 #include "daemon/unit.h"
 
 /* With systemd's own word for system units the walk only finds those of user managers. */
@@ -91,6 +92,8 @@ static void on_unit_changed(void *userdata, const struct systemd_unit *known) {
         if (!unit && (!manager->use_cgroups || get_unit(manager, known->cgroup_path, &unit) < 0))
                 return;
         unit->mark = manager->discovery_mark;
+        unit->sets_agent = known->sets_agent;
+        unit->forbids_unix = known->forbids_unix;
         unit_set_systemd(unit, known->invocation_id, known->activity, known->watchdog_usec);
 }
 
@@ -98,7 +101,11 @@ static void on_unit_removed(void *userdata, const char *name) {
         struct manager *manager = userdata;
         struct unit *unit = unit_find(manager, name);
 
-        if (unit && unit->path && !unit->user)
+        if (!unit || !unit->path || unit->user)
+                return;
+        /* The news may be older than what is there by now: the unit may have been started again. */
+        if (!tick_refresh(unit, false) ||
+            (unit->source == MG_SOURCE_PROC && unit->n_processes == 0))
                 unit_end(unit);
 }
 

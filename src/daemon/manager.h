@@ -78,6 +78,7 @@ struct manager {
         /* ticks and rounds */
         sd_event_source *tick_source;
         uint64_t ticks;
+        uint64_t released_usec;     /* when the daemon gave its own free memory back */
         uint64_t last_slow_usec;    /* when the once-a-minute part ran last */
         uint64_t tick_stretch_usec; /* added to IntervalSec= while memory.stat is slow to read */
         uint64_t trimmed_bytes;     /* by rounds since the start */

@@ -139,6 +139,15 @@ static void drop_strangers(struct unit *unit) {
                         process_free(process_of(entry));
 }
 
+/* It may have been moved to another cgroup, or have executed another program, which makes it another pseudo-unit's. */
+static void leave_other_units(const struct process *process) {
+        struct manager *manager = process->unit->manager;
+
+        for (struct unit *u = unit_first(manager); u; u = unit_next(u))
+                if (u != process->unit)
+                        process_free(process_find(u, process->proc.pid, process->proc.start_time));
+}
+
 /* Gives the connection its process: an agent of the same process that was there before has been replaced. */
 static int attach(struct peer *peer) {
         struct process *process;
@@ -152,11 +161,13 @@ static int attach(struct peer *peer) {
         process = process_find(unit, peer->pid, peer->start_time);
         if (process && process->peer)
                 peer_close(process->peer, "replaced by a newer agent of the same process");
-        if (!process) {
+        if (process)
+                process_renew(process); /* perhaps it has executed another program */
+        else
                 r = open_process(peer, unit, &process);
-                if (r < 0)
-                        return r;
-        }
+        if (r < 0)
+                return r;
+        leave_other_units(process);
         peer->process = process;
         process->peer = peer;
         if (unit->source == MG_SOURCE_PROC)

@@ -25,7 +25,6 @@ static void init_sample(struct process *process) {
                 .cache_bytes = MG_UNKNOWN,
                 .stats_rss_bytes = MG_UNKNOWN,
         };
-        process->round_before_bytes = MG_UNKNOWN;
 }
 
 /* The tick fills the manager's scratch for the largest unit; growing it here keeps the tick free of allocations. */
@@ -43,6 +42,11 @@ static int reserve_samples(struct manager *manager, size_t needed) {
         return 0;
 }
 
+void process_renew(struct process *process) {
+        (void) proc_comm("/proc", process->proc.pid, process->comm, sizeof(process->comm));
+        init_sample(process);
+}
+
 int process_new(struct unit *unit,
                 const struct mg_proc *proc,
                 uid_t uid,
@@ -57,8 +61,8 @@ int process_new(struct unit *unit,
         process->unit = unit;
         process->proc = *proc;
         process->uid = uid;
-        (void) proc_comm("/proc", proc->pid, process->comm, sizeof(process->comm));
-        init_sample(process);
+        process->round_before_bytes = MG_UNKNOWN;
+        process_renew(process);
         list_append(&unit->processes, &process->by_unit);
         unit->n_processes++;
         *ret_process = process;

@@ -33,6 +33,9 @@ int process_new(struct unit *unit,
                 uid_t uid,
                 struct process **ret_process);
 
+/* A new agent, and perhaps a new program: nothing that was known of it holds but who it is. */
+void process_renew(struct process *process);
+
 /* Closes its peer. Returns NULL. */
 struct process *process_free(struct process *process);
 

@@ -11,6 +11,9 @@
 
 #include "base/macros.h"
 
+#define TEXT_OF_(x) #x
+#define TEXT_OF(x)  TEXT_OF_(x)
+
 /* The last minute, in steps of five seconds and one to measure from. */
 #define CPU_STEP_USEC (5 * MG_USEC_PER_SEC)
 
@@ -108,4 +111,19 @@ void self_heap(struct self_heap *ret_heap) {
                 .mapped_bytes = heap_number("stats.mapped"),
                 .retained_bytes = heap_number("stats.retained"),
         };
+}
+
+void self_release(void) {
+        (void) mallctl("arena." TEXT_OF(MALLCTL_ARENAS_ALL) ".purge", NULL, NULL, NULL, 0);
+}
+
+int64_t self_net_allocated(void) {
+        static uint64_t *allocated, *deallocated;
+        static uint64_t nothing;
+        size_t size = sizeof(allocated);
+
+        if (!allocated && (mallctl("thread.allocatedp", &allocated, &size, NULL, 0) != 0 ||
+                           mallctl("thread.deallocatedp", &deallocated, &size, NULL, 0) != 0))
+                allocated = deallocated = &nothing;
+        return (int64_t) (*allocated - *deallocated);
 }

@@ -49,6 +49,12 @@ uint64_t self_cpu_permyriad(const struct self *self);
 /* Takes some 10-90 us: on request, not on the tick. */
 void self_heap(struct self_heap *ret_heap);
 
+/* Gives back what a burst left: jemalloc decays only while it is used, and a steady tick uses none of it. */
+void self_release(void);
+
+/* What this thread has allocated and not freed so far, by jemalloc's count: two loads. 0 where it does not say. */
+int64_t self_net_allocated(void);
+
 /* Pure parts. */
 void self_cpu_add(struct self_cpu *cpu, uint64_t now_usec, uint64_t used_usec);
 uint64_t self_cpu_share(const struct self_cpu *cpu);

@@ -10,7 +10,7 @@
 #include "base/macros.h"
 #include "daemon/systemd_unit_entry.h"
 
-/* Bus daemons limit replies that a connection waits for; 16 units are 64 calls. */
+/* Bus daemons limit replies that a connection waits for (128 on the system bus of dbus-daemon); 16 units are 96 calls. */
 #define MAX_IN_FLIGHT 16
 
 void invocation_id_to_hex(const uint8_t *bytes, size_t n, char ret_hex[static 33]) {
@@ -74,6 +74,50 @@ static int take_watchdog(struct unit_entry *entry, sd_bus_message *reply) {
         return r;
 }
 
+/* The last assignment counts. EnvironmentFile= is not looked into: one that overrides makes this say too much. */
+static int take_environment(struct unit_entry *entry, sd_bus_message *reply) {
+        enum mg_fact sets_agent = MG_FACT_NO;
+        const char *assignment;
+        int r = sd_bus_message_enter_container(reply, 'v', "as");
+
+        if (r >= 0)
+                r = sd_bus_message_enter_container(reply, 'a', "s");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read_basic(reply, 's', &assignment)) > 0) {
+                struct mg_agent_facts facts = {};
+
+                why_no_agent_environment(&facts, assignment);
+                if (facts.preloaded != MG_FACT_UNKNOWN)
+                        sets_agent = facts.preloaded;
+        }
+        if (r >= 0)
+                entry->sets_agent = sets_agent;
+        return r;
+}
+
+/* A list of what is allowed, or of what is not. */
+static int take_address_families(struct unit_entry *entry, sd_bus_message *reply) {
+        const char *family;
+        bool named = false;
+        int allowed;
+        int r = sd_bus_message_enter_container(reply, 'v', "(bas)");
+
+        if (r >= 0)
+                r = sd_bus_message_enter_container(reply, 'r', "bas");
+        if (r >= 0)
+                r = sd_bus_message_read_basic(reply, 'b', &allowed);
+        if (r >= 0)
+                r = sd_bus_message_enter_container(reply, 'a', "s");
+        if (r < 0)
+                return r;
+        while ((r = sd_bus_message_read_basic(reply, 's', &family)) > 0)
+                named |= mg_streq(family, "AF_UNIX");
+        if (r >= 0)
+                entry->forbids_unix = named == (allowed != 0) ? MG_FACT_NO : MG_FACT_YES;
+        return r;
+}
+
 static const struct property {
         const char *interface; /* NULL: the unit type's own */
         const char *name;
@@ -84,6 +128,9 @@ static const struct property {
         [PROPERTY_INVOCATION_ID] = { SYSTEMD_UNIT, "InvocationID", false, take_invocation_id },
         [PROPERTY_CONTROL_GROUP] = { NULL, "ControlGroup", false, take_control_group },
         [PROPERTY_WATCHDOG] = { NULL, "WatchdogUSec", true, take_watchdog },
+        [PROPERTY_ENVIRONMENT] = { NULL, "Environment", true, take_environment },
+        [PROPERTY_ADDRESS_FAMILIES] = { NULL, "RestrictAddressFamilies", true,
+                                        take_address_families },
 };
 _Static_assert(MG_ELEMENTS(properties) == _UNIT_PROPERTY_MAX, "a property without a row");
 

@@ -23,6 +23,8 @@ enum unit_property {
         PROPERTY_INVOCATION_ID,
         PROPERTY_CONTROL_GROUP,
         PROPERTY_WATCHDOG,
+        PROPERTY_ENVIRONMENT,
+        PROPERTY_ADDRESS_FAMILIES,
         _UNIT_PROPERTY_MAX,
 };
 
@@ -35,6 +37,8 @@ struct unit_entry {
         char invocation_id[2 * INVOCATION_ID_BYTES + 1];
         enum mg_activity activity;
         uint64_t watchdog_usec;
+        enum mg_fact sets_agent;
+        enum mg_fact forbids_unix;
         bool has_processes; /* by ActiveState= */
         bool told;          /* the owner knows it */
         uint64_t generation;
@@ -83,5 +87,20 @@ void unit_entry_stop_asking(struct unit_entry *entry);
 
 /* From the query: everything that was asked for is in. */
 void units_entry_answered(struct unit_entry *entry);
+
+/* Where NAME is in the table, or would be. */
+size_t units_find_place(const struct systemd_units *units, const char *name, bool *ret_found);
+
+/* Finds or makes. */
+int unit_entry_get(
+                struct systemd_units *units,
+                const char *name,
+                const char *object_path,
+                struct unit_entry **ret_entry);
+
+/* Out of the table, which the owner hears; freed now, or when nothing is in flight for it any more. */
+void unit_entry_drop(struct unit_entry *entry);
+void unit_entry_tell_removed(struct unit_entry *entry);
+struct unit_entry *unit_entry_free(struct unit_entry *entry);
 
 void invocation_id_to_hex(const uint8_t *bytes, size_t n, char ret_hex[static 33]);

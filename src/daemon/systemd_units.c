@@ -38,116 +38,13 @@ bool activity_from_state(const char *active_state, enum mg_activity *ret_activit
         return false; /* inactive, failed, maintenance, and what a later systemd may invent */
 }
 
-/* ---- the table ---- */
-
-static size_t find_place(const struct systemd_units *units, const char *name, bool *ret_found) {
-        size_t low = 0, high = units->n_entries;
-
-        while (low < high) {
-                size_t middle = low + (high - low) / 2;
-                int order = strcmp(units->entries[middle]->name, name);
-
-                if (order == 0) {
-                        *ret_found = true;
-                        return middle;
-                }
-                if (order < 0)
-                        low = middle + 1;
-                else
-                        high = middle;
-        }
-        *ret_found = false;
-        return low;
-}
-
-static struct unit_entry *entry_free(struct unit_entry *entry) {
-        if (!entry)
-                return NULL;
-        unit_entry_stop_asking(entry);
-        free(entry->cgroup_path);
-        free(entry->object_path);
-        free(entry->name);
-        free(entry);
-        return NULL;
-}
-MG_DEFINE_CLEANUP(struct unit_entry *, entry_free)
-
-static int make_room(struct systemd_units *units) {
-        size_t room = units->room > 0 ? 2 * units->room : 64;
-        struct unit_entry **entries;
-
-        if (units->n_entries < units->room)
-                return 0;
-        entries = reallocarray(units->entries, room, sizeof(*entries));
-        if (!entries)
-                return -ENOMEM;
-        units->entries = entries;
-        units->room = room;
-        return 0;
-}
-
-static int entry_get(
-                struct systemd_units *units,
-                const char *name,
-                const char *object_path,
-                struct unit_entry **ret_entry) {
-        MG_CLEANUP(entry_freep) struct unit_entry *entry = NULL;
-        bool found;
-        size_t place = find_place(units, name, &found);
-
-        if (found) {
-                *ret_entry = units->entries[place];
-                return 0;
-        }
-        entry = calloc(1, sizeof(*entry));
-        if (!entry)
-                return -ENOMEM;
-        entry->units = units;
-        entry->watchdog_usec = MG_UNKNOWN;
-        list_init(&entry->link);
-        entry->name = strdup(name);
-        entry->object_path = strdup(object_path);
-        if (!entry->name || !entry->object_path || make_room(units) < 0)
-                return -ENOMEM;
-        memmove(units->entries + place + 1, units->entries + place,
-                (units->n_entries - place) * sizeof(struct unit_entry *));
-        units->entries[place] = entry;
-        units->n_entries++;
-        *ret_entry = MG_TAKE(entry);
-        return 0;
-}
-
-static void tell_removed(struct unit_entry *entry) {
-        if (!entry->told)
-                return;
-        entry->told = false;
-        entry->units->callbacks.removed(entry->units->userdata, entry->name);
-}
-
-static void entry_drop(struct unit_entry *entry) {
-        struct systemd_units *units = entry->units;
-        bool found;
-        size_t place = find_place(units, entry->name, &found);
-
-        if (found) {
-                memmove(units->entries + place, units->entries + place + 1,
-                        (units->n_entries - place - 1) * sizeof(struct unit_entry *));
-                units->n_entries--;
-        }
-        tell_removed(entry);
-        if (entry->pending > 0)
-                entry->dropped = true;
-        else
-                entry_free(entry);
-}
-
 /* ---- what the owner hears ---- */
 
 static void tell_state(struct unit_entry *entry) {
         struct systemd_units *units = entry->units;
 
         if (!entry->has_processes || !entry->cgroup_path) {
-                tell_removed(entry);
+                unit_entry_tell_removed(entry);
                 return;
         }
         entry->told = true;
@@ -158,6 +55,8 @@ static void tell_state(struct unit_entry *entry) {
                                                          .invocation_id = entry->invocation_id,
                                                          .activity = entry->activity,
                                                          .watchdog_usec = entry->watchdog_usec,
+                                                         .sets_agent = entry->sets_agent,
+                                                         .forbids_unix = entry->forbids_unix,
                                          });
 }
 
@@ -180,9 +79,9 @@ void units_entry_answered(struct unit_entry *entry) {
         struct systemd_units *units = entry->units;
 
         if (entry->dropped)
-                entry_free(entry);
+                unit_entry_free(entry);
         else if (entry->gone)
-                entry_drop(entry);
+                unit_entry_drop(entry);
         else if (!entry->failed)
                 tell_state(entry);
         else {
@@ -206,7 +105,7 @@ static void entry_set_state(
                 entry->again = false;
                 if (entry->pending == 0)
                         list_remove(&entry->link);
-                tell_removed(entry);
+                unit_entry_tell_removed(entry);
                 return;
         }
         if (!entry->told || new_life || entry->pending > 0)
@@ -230,7 +129,7 @@ static int on_unit_new(sd_bus_message *message, void *userdata, sd_bus_error *er
 
         if (sd_bus_message_read(message, "so", &name, &object_path) < 0 || !is_wanted_name(name))
                 return 0;
-        if (entry_get(units, name, object_path, &entry) >= 0) {
+        if (unit_entry_get(units, name, object_path, &entry) >= 0) {
                 entry->generation = units->generation;
                 unit_entry_ask(entry);
         }
@@ -245,9 +144,9 @@ static int on_unit_removed(sd_bus_message *message, void *userdata, sd_bus_error
 
         if (sd_bus_message_read(message, "so", &name, NULL) < 0)
                 return 0;
-        place = find_place(units, name, &found);
+        place = units_find_place(units, name, &found);
         if (found)
-                entry_drop(units->entries[place]);
+                unit_entry_drop(units->entries[place]);
         check_complete(units);
         return 0;
 }
@@ -296,7 +195,7 @@ static int on_properties_changed(sd_bus_message *message, void *userdata, sd_bus
         if (sd_bus_message_read(message, "s", &interface) < 0 || !mg_streq(interface, SYSTEMD_UNIT))
                 return 0;
         if (sd_bus_path_decode(sd_bus_message_get_path(message), SYSTEMD_UNITS_PATH, &name) > 0)
-                place = find_place(units, name, &found);
+                place = units_find_place(units, name, &found);
         free(name);
         if (found && read_changes(message, &state, id) >= 0 && state)
                 entry_set_state(units->entries[place], state, id[0] != '\0' ? id : NULL);
@@ -315,7 +214,7 @@ static int read_unit(struct systemd_units *units, sd_bus_message *reply) {
 
         if (r <= 0)
                 return r;
-        r = entry_get(units, name, object_path, &entry);
+        r = unit_entry_get(units, name, object_path, &entry);
         if (r < 0)
                 return r;
         entry->generation = units->generation;
@@ -324,14 +223,14 @@ static int read_unit(struct systemd_units *units, sd_bus_message *reply) {
         if (entry->has_processes)
                 unit_entry_ask(entry);
         else
-                tell_removed(entry);
+                unit_entry_tell_removed(entry);
         return 1;
 }
 
 static void drop_unlisted(struct systemd_units *units) {
         for (size_t i = units->n_entries; i > 0; i--)
                 if (units->entries[i - 1]->generation != units->generation)
-                        entry_drop(units->entries[i - 1]);
+                        unit_entry_drop(units->entries[i - 1]);
 }
 
 static int on_list(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
@@ -413,7 +312,7 @@ static void close_bus(struct systemd_units *units) {
 
                 unit_entry_stop_asking(entry);
                 if (entry->dropped)
-                        entry_free(entry);
+                        unit_entry_free(entry);
         }
         while (!list_is_empty(&units->queue))
                 list_remove(units->queue.next);
@@ -554,7 +453,7 @@ struct systemd_units *systemd_units_free(struct systemd_units *units) {
         close_bus(units);
         sd_event_source_disable_unref(units->retry_source);
         for (size_t i = 0; i < units->n_entries; i++)
-                entry_free(units->entries[i]);
+                unit_entry_free(units->entries[i]);
         free(units->entries);
         free(units->address);
         sd_event_unref(units->event);

@@ -14,6 +14,7 @@
 #include <systemd/sd-event.h>
 
 #include "core/sample.h"
+#include "host/why_no_agent.h"
 
 struct systemd_units;
 
@@ -23,7 +24,9 @@ struct systemd_unit {
         const char *cgroup_path;   /* "/system.slice/nginx.service" */
         const char *invocation_id; /* 32 hex digits, or "" */
         enum mg_activity activity;
-        uint64_t watchdog_usec; /* MG_UNKNOWN: none */
+        uint64_t watchdog_usec;    /* MG_UNKNOWN: none */
+        enum mg_fact sets_agent;   /* Environment= has the agent in LD_PRELOAD */
+        enum mg_fact forbids_unix; /* RestrictAddressFamilies= leaves AF_UNIX out */
 };
 
 struct systemd_units_callbacks {

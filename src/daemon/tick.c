@@ -122,8 +122,7 @@ static bool has_ended(struct unit *unit) {
         return true;
 }
 
-/* Returns false when the unit has ended. */
-static bool measure_or_restart(struct unit *unit, bool with_swap) {
+bool tick_refresh(struct unit *unit, bool with_swap) {
         int r = tick_measure(unit, with_swap);
 
         reap(unit);
@@ -200,7 +199,10 @@ void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample) {
 static void tell_verdict(const struct unit *unit, enum mg_verdict before) {
         const struct mg_verdict_state *verdict = &unit->policy.verdict;
 
-        if (before == verdict->verdict)
+        /* That a unit has no agent is no news of it. */
+        if (before == verdict->verdict ||
+            (before == MG_VERDICT_LEARNING && verdict->verdict == MG_VERDICT_NO_AGENT) ||
+            (before == MG_VERDICT_NO_AGENT && verdict->verdict == MG_VERDICT_LEARNING))
                 return;
         journal_verdict(&(struct mg_journal_verdict){
                         .unit = unit_for_journal(unit),
@@ -242,7 +244,7 @@ static void decide(struct unit *unit, uint64_t now_usec) {
 static bool tick_unit(struct unit *unit, uint64_t now_usec) {
         bool is_slow = now_usec >= unit->slow_due_usec;
 
-        if (!measure_or_restart(unit, is_slow))
+        if (!tick_refresh(unit, is_slow))
                 return false;
         if (unit->config.when & MG_WHEN_IDLE)
                 read_cpu(unit);
@@ -356,6 +358,14 @@ static void rearm(struct manager *manager) {
         (void) sd_event_source_set_enabled(manager->tick_source, SD_EVENT_ONESHOT);
 }
 
+static void look_after_self(struct manager *manager, uint64_t now_usec) {
+        self_tick(manager->self, now_usec);
+        if (now_usec - manager->released_usec < SLOW_INTERVAL_USEC)
+                return;
+        manager->released_usec = now_usec;
+        self_release();
+}
+
 static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         struct manager *manager = userdata;
         uint64_t now_usec = manager_now(manager);
@@ -366,7 +376,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         n_due = tick_units(manager, true, now_usec);
         start_trims(manager, n_due, now_usec);
         work_peers(manager, now_usec);
-        self_tick(manager->self, now_usec);
+        look_after_self(manager, now_usec);
         store_tick(manager, now_usec);
         tell_agents(manager);
         rearm(manager);

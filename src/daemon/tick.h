@@ -25,3 +25,9 @@ void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample);
 
 /* Reads the unit's numbers again, now, VmSwap too where that is dear (WITH_SWAP). -ENODEV: the unit is gone; old numbers stay. */
 int tick_measure(struct unit *unit, bool with_swap);
+
+/*
+ * The same, and looks whether it is still there: processes that have ended leave, and where its path is a new cgroup by now the
+ * unit starts afresh. Returns false when it has ended; the caller ends it. Never from within a round.
+ */
+bool tick_refresh(struct unit *unit, bool with_swap);

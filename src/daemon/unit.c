@@ -106,6 +106,9 @@ int unit_open_cgroup(struct unit *unit) {
         close_cgroup(unit);
         if (r == -ENOENT || r == -ENODEV)
                 return -ENOENT;
+        /* For want of descriptors or memory a unit is left for later, not taken for one without a cgroup. */
+        if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+                return r;
         journal_errno(LOG_DEBUG, r, &(struct mg_journal_unit){ unit->name, unit->user },
                       "Measured through /proc, its cgroup has no memory.stat");
         return 0;

@@ -17,6 +17,7 @@
 #include "host/cgroup.h"
 #include "host/config.h"
 #include "host/unit_name.h"
+#include "host/why_no_agent.h"
 
 struct manager;
 struct process;
@@ -42,6 +43,8 @@ struct unit {
         /* what systemd says; ACTIVE and MG_UNKNOWN without it */
         enum mg_activity activity;
         uint64_t watchdog_usec;
+        enum mg_fact sets_agent; /* see struct systemd_unit */
+        enum mg_fact forbids_unix;
 
         /* configuration in force for it */
         struct mg_unit_config config;
@@ -117,7 +120,7 @@ void unit_set_systemd(
                 enum mg_activity activity,
                 uint64_t watchdog_usec);
 
-/* The other half of source and cgroup: opens it anew. -ENOENT: gone. */
+/* The other half of source and cgroup: opens it anew. -ENOENT: gone; -EMFILE, -ENFILE, -ENOMEM: not now. */
 int unit_open_cgroup(struct unit *unit);
 
 /* Forgets all that was learned of an earlier life: a restart has happened. */

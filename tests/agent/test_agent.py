@@ -231,12 +231,15 @@ def test_descriptor_sent_along():
 
 def test_daemon_restart():
     with Service(HOST, "idle", MEMGUARD_DELAY="0") as service:
+        stats = service.peer.request("stats", FORCE=1)
         service.daemon.close()
         service.peer.connection.close()
         time.sleep(0.1)
         service.daemon.listen()
         again = service.daemon.accept(10)
         assert again and again.pid == service.process.pid, "the agent did not come back"
+        for key in "STATS_COST_USEC", "STATS_COST_BYTES", "HEAP0_FREE_CHUNKS":
+            assert again.hello[key] == stats[key], (key, again.hello, stats)
 
 
 def test_children_switch():

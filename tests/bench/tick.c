@@ -152,6 +152,17 @@ static void remove_cgroups(void) {
         }
 }
 
+/* What the daemon left in its runtime directory. */
+static void remove_scratch(void) {
+        pid_t pid = fork();
+
+        if (pid == 0) {
+                execlp("rm", "rm", "-rf", "--", scratch, (char *) NULL);
+                _exit(127);
+        }
+        waitpid(pid, NULL, 0);
+}
+
 static void start_daemon(void) {
         char config[PATH_MAX], text[256], config_option[PATH_MAX + 16], runtime[PATH_MAX],
                         cgroup_root[PATH_MAX];
@@ -308,5 +319,6 @@ int main(int argc, char **argv) {
                " bare_usec_per_tick=%" PRIu64 " ratio_percent=%" PRIu64 "\n",
                cgroups, real, of_daemon, bare, bare > 0 ? of_daemon * 100 / bare : 0);
         remove_cgroups();
+        remove_scratch();
         return 0;
 }

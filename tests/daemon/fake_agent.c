@@ -96,7 +96,7 @@ static void serve_trim(struct child *child) {
         case FAKE_VANISHES:
                 _exit(0);
         case FAKE_LATE:
-                sleep(1);
+                sleep(6);
                 break;
         case FAKE_LIES:
                 reply(child, "trim-reply",

@@ -11,7 +11,7 @@
 enum fake_behaviour {
         FAKE_GOOD,       /* gives everything back when asked to trim */
         FAKE_HANGS,      /* reads a trim and never answers */
-        FAKE_LATE,       /* answers a trim after a second */
+        FAKE_LATE,       /* answers a trim when nobody waits any more */
         FAKE_VANISHES,   /* ends in the middle of a trim */
         FAKE_LIES,       /* absurd numbers everywhere, and nothing given back */
         FAKE_REFUSES,    /* result refused */

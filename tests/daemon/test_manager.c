@@ -43,7 +43,7 @@ static void write_config(const struct fixture *f, const char *mode) {
         FILE *file = fopen(f->config, "w");
 
         fprintf(file,
-                "[Daemon]\nIntervalSec=100ms\nAgentTimeoutSec=300ms\n[" UNIT
+                "[Daemon]\nIntervalSec=100ms\nAgentTimeoutSec=3s\n[" UNIT
                 "]\nMode=%s\nTrimAbove=1M\n"
                 "MinGain=1M\nMaxPause=5s\nCooldownSec=1h\nCooldownMaxSec=4h\n",
                 mode);
@@ -534,6 +534,8 @@ static void test_replaced(void **state) {
         assert_int_equal(unit_here(f)->n_agents, 1);
         assert_int_equal(unit_here(f)->n_processes, 1);
         assert_int_equal(f->manager->n_peers, 1);
+        assert_true(process_first(unit_here(f))->sample.has_agent);
+        assert_true(process_first(unit_here(f))->sample.stats_at_usec == MG_UNKNOWN);
         /* Said twice over one connection it is nonsense. */
         assert_int_equal(fake_hello(second), 0);
         wait_peers(f, 0);

@@ -5,8 +5,10 @@ It prints what happened to it, one word a line, flushed: "hello" when it has sai
 "closed" when the daemon ended the connection. It stays alive until it is told to end, as a hung service would.
 """
 import mmap
+import signal
 import socket
 import sys
+import threading
 import time
 
 HELLO = ("VERB=hello\nPROTOCOL=1\nHEAPS=1\nVERSION=0.1.0\nMODE=preload\nTHREAD=follow\nCAN=stats,trim\nBASE_BYTES=0\n"
@@ -139,6 +141,43 @@ def behave_version(peer, argument):
     for request in requests(peer):
         if request["VERB"] == "ping":
             send(peer, f"VERB=pong\nID={request['ID']}\n")
+
+
+def behave_patient(peer, argument):
+    """Has 128 MiB to give back, and does when it is asked to. SIGUSR1: "busy" stops burning CPU, "checkpoint" says that now is a good moment."""
+    block = hold_memory(128)
+    idle = threading.Event()
+
+    def on_signal(number, frame):
+        if argument == "checkpoint":
+            send(peer, "VERB=checkpoint\nTAG=sweep\n")
+        idle.set()
+
+    def burn():
+        while not idle.is_set():
+            sum(range(20000))
+
+    def give_back(connection, request):
+        block.madvise(mmap.MADV_DONTNEED)
+        claim_success(connection, request)
+
+    signal.signal(signal.SIGUSR1, on_signal)
+    if argument == "busy":
+        threading.Thread(target=burn, daemon=True).start()
+    serve(peer, 1 << 20, 128 << 20, 120 << 20, give_back)
+
+
+def behave_overrun(peer, argument):
+    """Gives back what it has, and takes two seconds to do so."""
+    block = hold_memory(128)
+
+    def give_back_slowly(connection, request):
+        block.madvise(mmap.MADV_DONTNEED)
+        time.sleep(2)
+        send(connection, f"VERB=trim-reply\nID={request['ID']}\nRESULT=done\nBEFORE_BYTES={128 << 20}\nAFTER_BYTES=0\n"
+                         "DURATION_USEC=2000000\nPAUSE_USEC=2000000\nCPU_USEC=1\nMINOR_FAULTS=0\n")
+
+    serve(peer, 1 << 20, 128 << 20, 120 << 20, give_back_slowly)
 
 
 def behave_mute(peer, argument):

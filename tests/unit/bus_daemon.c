@@ -9,17 +9,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
-static const char config[] =
+static const char header[] =
                 "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\"\n"
                 " \"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\n"
-                "<busconfig><type>session</type><listen>unix:path=%s/socket</listen>\n"
+                "<busconfig><type>session</type><auth>EXTERNAL</auth>\n";
+
+static const char open_policy[] =
                 "<policy context=\"default\"><allow send_destination=\"*\"/><allow eavesdrop=\"true\"/>"
-                "<allow own=\"*\"/><allow user=\"*\"/></policy></busconfig>\n";
+                "<allow own=\"*\"/><allow user=\"*\"/></policy>\n";
+
+/* As in system.conf: names are nobody's, method calls go to the bus alone, unless a policy file says otherwise. */
+static const char system_policy[] =
+                "<policy context=\"default\"><allow user=\"*\"/><deny own=\"*\"/><deny send_type=\"method_call\"/>"
+                "<allow send_type=\"signal\"/><allow send_requested_reply=\"true\" send_type=\"method_return\"/>"
+                "<allow send_requested_reply=\"true\" send_type=\"error\"/><allow receive_type=\"method_call\"/>"
+                "<allow receive_type=\"method_return\"/><allow receive_type=\"error\"/>"
+                "<allow receive_type=\"signal\"/><allow send_destination=\"org.freedesktop.DBus\"/></policy>\n";
 
 static void skip(const char *reason) {
         const char *must = getenv("MEMGUARD_MUST_WORK");
@@ -35,7 +46,11 @@ static void write_config(const struct bus_daemon *daemon, char *ret_path, size_t
         file = fopen(ret_path, "we");
         if (!file)
                 abort();
-        fprintf(file, config, daemon->directory);
+        fprintf(file, "%s<listen>unix:path=%s/socket</listen>\n", header, daemon->directory);
+        fputs(daemon->policy ? system_policy : open_policy, file);
+        if (daemon->policy)
+                fprintf(file, "<include>%s</include>\n", daemon->policy);
+        fputs("</busconfig>\n", file);
         fclose(file);
 }
 
@@ -49,7 +64,7 @@ void bus_daemon_start(struct bus_daemon *daemon) {
 
         if (daemon->directory[0] == '\0') {
                 strcpy(daemon->directory, "/tmp/memguard-dbus-XXXXXX");
-                if (!mkdtemp(daemon->directory))
+                if (!mkdtemp(daemon->directory) || chmod(daemon->directory, 0755) < 0)
                         abort();
                 snprintf(daemon->address, sizeof(daemon->address), "unix:path=%s/socket",
                          daemon->directory);

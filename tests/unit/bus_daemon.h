@@ -9,6 +9,7 @@
 struct bus_daemon {
         char directory[32];
         char address[64]; /* for sd_bus_set_address() */
+        const char *policy; /* a policy file to include, as the system bus would; NULL: everything is allowed */
         pid_t pid;
 };
 

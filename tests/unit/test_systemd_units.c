@@ -30,6 +30,8 @@ struct fake_unit {
         char cgroup[96];
         uint8_t invocation;
         uint64_t watchdog_usec;
+        const char *environment;
+        const char *only_family; /* RestrictAddressFamilies=; NULL: none */
         bool loaded;
 };
 
@@ -105,6 +107,15 @@ static int fake_get(sd_bus_message *call, const struct fake_unit *unit) {
                 return sd_bus_reply_method_return(call, "v", "s", unit->cgroup);
         if (strcmp(property, "WatchdogUSec") == 0)
                 return sd_bus_reply_method_return(call, "v", "t", unit->watchdog_usec);
+        if (strcmp(property, "Environment") == 0)
+                return sd_bus_reply_method_return(
+                                call, "v", "as", 2, "LD_PRELOADED=libmemguard-preload.so",
+                                unit->environment ?: "A=1");
+        if (strcmp(property, "RestrictAddressFamilies") == 0)
+                return unit->only_family ? sd_bus_reply_method_return(
+                                                           call, "v", "(bas)", 1, 1,
+                                                           unit->only_family)
+                                         : sd_bus_reply_method_return(call, "v", "(bas)", 0, 0);
         memset(id, unit->invocation, sizeof(id));
         assert_string_equal(property, "InvocationID");
         assert_true(sd_bus_message_new_method_return(call, &reply) >= 0);
@@ -202,6 +213,8 @@ struct seen_unit {
         char invocation[33];
         enum mg_activity activity;
         uint64_t watchdog_usec;
+        enum mg_fact sets_agent;
+        enum mg_fact forbids_unix;
 };
 
 static struct seen {
@@ -232,6 +245,8 @@ static void on_changed(void *userdata, const struct systemd_unit *unit) {
         snprintf(entry->invocation, sizeof(entry->invocation), "%s", unit->invocation_id);
         entry->activity = unit->activity;
         entry->watchdog_usec = unit->watchdog_usec;
+        entry->sets_agent = unit->sets_agent;
+        entry->forbids_unix = unit->forbids_unix;
         seen.news++;
 }
 
@@ -324,6 +339,28 @@ static void test_list(void **state) {
         assert_null(seen_unit("broken.service"));
         assert_null(seen_unit("done.service"));
         assert_null(seen_unit("rootish.service"));
+}
+
+static void test_agent_facts(void **state) {
+        struct fake_unit *unit = fake_add("a.service", "active");
+
+        unit->environment = "LD_PRELOAD=/a.so:/usr/$LIB/libmemguard-preload.so";
+        unit->only_family = "AF_INET";
+        unit = fake_add("b.service", "active");
+        unit->environment = "LD_PRELOAD=/a.so";
+        unit->only_family = "AF_UNIX";
+        fake_add("c.service", "active");
+        fake_add("d.scope", "active");
+        start_units();
+        WAIT_UNTIL(seen.available);
+        assert_int_equal(seen_unit("a.service")->sets_agent, MG_FACT_YES);
+        assert_int_equal(seen_unit("a.service")->forbids_unix, MG_FACT_YES);
+        assert_int_equal(seen_unit("b.service")->sets_agent, MG_FACT_NO);
+        assert_int_equal(seen_unit("b.service")->forbids_unix, MG_FACT_NO);
+        assert_int_equal(seen_unit("c.service")->sets_agent, MG_FACT_NO);
+        assert_int_equal(seen_unit("c.service")->forbids_unix, MG_FACT_NO);
+        assert_int_equal(seen_unit("d.scope")->sets_agent, MG_FACT_UNKNOWN);
+        assert_int_equal(seen_unit("d.scope")->forbids_unix, MG_FACT_UNKNOWN);
 }
 
 static void test_states(void **state) {
@@ -494,10 +531,15 @@ static void test_activity(void **state) {
 int main(void) {
 #define BUS_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_activity), BUS_TEST(test_list),
-                BUS_TEST(test_states),           BUS_TEST(test_come_and_go),
-                BUS_TEST(test_restart_storm),    BUS_TEST(test_many),
-                BUS_TEST(test_bus_restart),      BUS_TEST(test_no_bus),
+                cmocka_unit_test(test_activity),
+                BUS_TEST(test_list),
+                BUS_TEST(test_agent_facts),
+                BUS_TEST(test_states),
+                BUS_TEST(test_come_and_go),
+                BUS_TEST(test_restart_storm),
+                BUS_TEST(test_many),
+                BUS_TEST(test_bus_restart),
+                BUS_TEST(test_no_bus),
                 BUS_TEST(test_hanging_systemd),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""memguard against a blind malloc_trim(0) every 1, 10 and 60 seconds and against nothing, on S1 to S4, as ratios from one run.
+
+What is compared: RSS averaged over the load, RSS/live when it is idle, trims, the time spent in them and the longest, minor faults and throughput.
+Memory and trims are set against trimming every second, faults and throughput against doing nothing. On a machine that others use, operations
+for each second of the program's own CPU (trims included) say more than those for each second.
+"""
+import os
+import re
+import statistics
+import sys
+import time
+
+from harness import MIB, World
+
+LOADS = {
+    "s1-lru-cache": ("--size=128M",),
+    "s2-request-threads": (),
+    "s3-sweep": ("--clustered", "--rounds=100000", "--pause=1000", "--size=128M"),
+    "s4-large-blocks": (),
+}
+VARIANTS = {"nothing": "nothing", "1": "every 1 s", "10": "every 10 s", "60": "every 60 s", "memguard": "memguard"}
+POLICY = "[load.process]\nTrimAbove=32M 20%\nMinGain=16M\nCooldownSec=10s\nMaxPause=100ms\n"
+ENOUGH_IDLE = 15  # seconds after the load, for what is done then
+AIM = "aim: mean RSS at most 1.05, trims at most 0.10, operations at least 0.99"
+HEADER = ("LOAD", "TRIMMED BY", "MEAN RSS", "/1 s", "RSS/LIVE", "TRIMS", "/1 s", "IN TRIMS", "LONGEST", "FAULTS/1000", "/nothing",
+          "OP/S", "/nothing", "OP/CPU-S", "/nothing")
+
+
+class Watch:
+    """RSS while the load runs, and each trim that memguard made: what the last one took is asked for before the next can come."""
+
+    def __init__(self, world, service, managed):
+        self.world, self.service, self.managed = world, service, managed
+        self.samples, self.trims, self.took_usec, self.longest_usec = [], 0, 0, 0
+
+    def look_at_trims(self):
+        row = self.world.status("load.process")
+        if row["trims"] > self.trims:
+            self.trims = row["trims"]
+            self.took_usec += row["last_trim"]["duration_usec"]
+            self.longest_usec = max(self.longest_usec, row["last_trim"]["duration_usec"])
+
+    def once(self, number):
+        self.samples.append(self.service.rss_anon())
+        if self.managed and number % 10 == 9:
+            try:
+                self.look_at_trims()
+            except Exception:  # the unit is not known yet
+                pass
+        time.sleep(0.2)
+
+    def until_idle(self):
+        number = 0
+        while "phase idle" not in self.service.output():
+            self.once(number)
+            number += 1
+        mean, cpu_usec = statistics.mean(self.samples), cpu_of(self.service.pid)
+        for number in range(ENOUGH_IDLE * 5):
+            self.once(number)
+        return mean, cpu_usec, self.service.rss_anon()
+
+
+def cpu_of(pid):
+    """User and system time of all its threads, in microseconds."""
+    with open(f"/proc/{pid}/stat") as file:
+        user, system = file.read().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) * 1_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+def pairs(line):
+    return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
+
+
+def run_load(build, name, variant, seconds):
+    world = World(build)
+    try:
+        arguments = [f"--seconds={seconds}", *LOADS[name]]
+        managed = variant == "memguard"
+        if managed:
+            world.run_daemon(POLICY, IntervalSec="1s", LogLevel="info")
+        elif variant != "nothing":
+            arguments.append(f"--trim-every={int(variant) * 1000}")
+        service = world.service("load", name, *arguments, agent=managed)
+        watch = Watch(world, service, managed)
+        mean, cpu_usec, final = watch.until_idle()
+        found = pairs([line for line in service.output().splitlines() if line.startswith("summary")][0])
+        operations = max(found["operations"], 1)
+        found.update(mean=mean, final=final, faults=found["minor_faults"] * 1000 / operations,
+                     speed=operations * 1e6 / found["duration_usec"], efficiency=operations * 1e6 / max(cpu_usec, 1))
+        if managed:
+            watch.look_at_trims()
+            found.update(trims=watch.trims, trim_usec=watch.took_usec, trim_worst_usec=watch.longest_usec)
+        return found
+    finally:
+        world.close()
+
+
+def ratio(value, reference):
+    return f"{value / reference:.2f}" if reference else "-"
+
+
+def line_of(name, variant, found, nothing, every_second):
+    return (name, VARIANTS[variant], f"{found['mean'] / MIB:.0f} MiB", ratio(found["mean"], every_second["mean"]),
+            ratio(found["final"], found["live_bytes"]), str(found["trims"]), ratio(found["trims"], every_second["trims"]),
+            f"{found['trim_usec'] / 1000:.1f} ms", f"{found['trim_worst_usec'] / 1000:.1f} ms",
+            f"{found['faults']:.1f}", ratio(found["faults"], nothing["faults"]), f"{found['speed']:.0f}",
+            ratio(found["speed"], nothing["speed"]), f"{found['efficiency']:.0f}", ratio(found["efficiency"], nothing["efficiency"]))
+
+
+def compare(build, name, seconds):
+    """The lines of one load. A variant that would not trim once while the load runs is left out."""
+    found = {}
+    for variant in VARIANTS:
+        if variant.isdigit() and int(variant) >= seconds:
+            continue
+        print(f"... {name}: {VARIANTS[variant]}", file=sys.stderr, flush=True)
+        found[variant] = run_load(build, name, variant, seconds)
+    return [line_of(name, variant, result, found["nothing"], found["1"]) for variant, result in found.items()]
+
+
+def print_lines(lines):
+    widths = [max(len(line[i]) for line in (HEADER, *lines)) for i in range(len(HEADER))]
+    for line in (HEADER, *lines):
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip(), flush=True)
+
+
+def bench(build, seconds):
+    lines = []
+    for name in LOADS:
+        lines += compare(build, name, seconds)
+    print_lines(lines)
+    print(AIM, flush=True)
