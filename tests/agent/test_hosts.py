@@ -55,18 +55,18 @@ CASES = [
     ("many-allocators", True, True, False),
     ("thread-churn", True, True, False),
     ("errno", True, True, False),
-    # No descriptor table of its own to be had (Linux before 5.9): no agent.
-    ("no-close-range close-all", False, False, True),
-    ("no-close-range close-standard", False, False, True),
-    ("no-close-range mqueue", False, False, True),
-    ("no-close-range fork-after-threads", False, False, True),
-    ("no-close-range daemonize", False, False, True),
-    ("no-close-range signal-storm", False, False, True),
-    ("no-close-range setuid", False, False, True),
-    ("no-close-range unshare-user", False, False, True),
-    ("no-close-range raw-setuid", False, False, True),
-    ("no-close-range main-leaves", False, False, True),
-    ("no-close-range errno", False, False, True),
+    # No descriptor table of its own to be had (Linux before 5.9): no agent. With always the launcher, still unfiltered, has one.
+    ("no-close-range close-all", False, None, True),
+    ("no-close-range close-standard", False, None, True),
+    ("no-close-range mqueue", False, None, True),
+    ("no-close-range fork-after-threads", False, None, True),
+    ("no-close-range daemonize", False, None, True),
+    ("no-close-range signal-storm", False, None, True),
+    ("no-close-range setuid", False, None, True),
+    ("no-close-range unshare-user", False, None, True),
+    ("no-close-range raw-setuid", False, None, True),
+    ("no-close-range main-leaves", False, None, True),
+    ("no-close-range errno", False, None, True),
 ]
 
 
