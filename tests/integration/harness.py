@@ -167,8 +167,8 @@ class World:
     # The daemon
 
     def configure(self, text="", **daemon):
-        """The main file: [Daemon] made fast, then TEXT."""
-        keys = {"IntervalSec": f"{int(INTERVAL * 1000)}ms", "LogLevel": "debug", **daemon}
+        """The main file: [Daemon] made fast and deaf to what else goes on on this machine, then TEXT."""
+        keys = {"IntervalSec": f"{int(INTERVAL * 1000)}ms", "LogLevel": "debug", "PressureHigh": "100%", **daemon}
         with open(self.config_path, "w") as file:
             file.write("[Daemon]\n" + "".join(f"{key}={value}\n" for key, value in keys.items()) + "\n" + text)
 

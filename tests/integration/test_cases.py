@@ -24,12 +24,13 @@ def c1_thread_arenas(world):
 
 @test
 def c1_without_agent_nothing_happens(world):
-    """The same program without an agent is shown as such and left alone, whatever its section says."""
-    world.run_daemon(f"[web.process]\n{QUICK}")
+    """The same program without an agent, though with a section: shown as such, with what is unknown left unknown, and left alone."""
     web = world.service("web", "c1-arenas", agent=False).wait_for("phase idle")
+    world.run_daemon(f"[web.process]\n{QUICK}")
     row = world.wait_status("is seen", "web.process", lambda row: row["anon_bytes"] > 400 * MIB)
     check_equal("agents", row["agents"], 0)
-    check_equal("live_bytes", row["live_bytes"], None)
+    for name in ("live_bytes", "retained_bytes", "freeable_bytes"):
+        check_equal(name, row[name], None)
     intervals(8)
     row = world.status("web.process")
     check_equal("trims", row["trims"], 0)
