@@ -28,7 +28,7 @@
 #define STOP_POLL_USEC     50
 #define LOWEST_OWN_FD      3
 
-/* Without a table of its own there is no descriptor that may be read blindly: the thread looks by itself. */
+/* While the descriptor cannot be waited for. */
 #define SHORT_POLL_USEC (250 * MG_USEC_PER_MSEC)
 
 /* close_range() copies at most so many descriptors of the old table before it closes them (NR_OPEN_DEFAULT). */
@@ -59,7 +59,6 @@ static struct {
         struct mg_client client;
         int signal_fd;
         bool is_signal_foreign; /* one of the program's own is pending */
-        bool own_table;
 } agent = { .signal_fd = -EBADF, .client = { .socket_fd = -EBADF } };
 
 static void set_phase(enum phase phase) {
@@ -105,10 +104,14 @@ static bool has_message_queue(void) {
         return false;
 }
 
-static bool leave_table(void) {
+/*
+ * A table of its own, or no agent: in the program's table a number can be closed and reused between any look and the use
+ * of it, and what the agent closes then is the program's (seen with a program that closes and reopens all the time).
+ */
+static int leave_table(void) {
         if (agent.setup->spare_message_queues && has_message_queue())
-                return false;
-        return syscall(SYS_close_range, 0U, ~0U, CLOSE_RANGE_UNSHARE) == 0;
+                return -EBUSY;
+        return syscall(SYS_close_range, 0U, ~0U, CLOSE_RANGE_UNSHARE) < 0 ? -errno : 0;
 }
 
 static int open_signal_fd(void) {
@@ -123,18 +126,17 @@ static int open_signal_fd(void) {
 static int set_up(void) {
         /* Past the wrapper: naming a thread changes no rights. */
         syscall(SYS_prctl, PR_SET_NAME, "memguard", 0, 0, 0);
-        agent.own_table = leave_table();
-        int r = process_files_open(agent.own_table);
+        int r = leave_table();
         if (r < 0)
                 return r;
-        if (agent.own_table) {
-                agent.signal_fd = open_signal_fd();
-                if (agent.signal_fd < 0)
-                        return agent.signal_fd;
-                peek_open();
-        }
+        r = process_files_open(true);
+        if (r < 0)
+                return r;
+        agent.signal_fd = open_signal_fd();
+        if (agent.signal_fd < 0)
+                return agent.signal_fd;
+        peek_open();
         client_init(&agent.client, agent.setup->settings, agent.setup->mode, process_now_usec());
-        agent.client.shared_table = !agent.own_table;
         return 0;
 }
 
@@ -143,8 +145,6 @@ static int set_up(void) {
  * know by closing, and to wait on a futex, which every program with threads needs itself, to be asked to end.
  */
 static void park(void) {
-        if (!agent.own_table)
-                return;
         close(agent.client.socket_fd);
         agent.client.socket_fd = -EBADF;
         while (!atomic_load(&agent.stop))
@@ -203,7 +203,7 @@ static void wait_for_work(uint64_t timeout_usec) {
         struct pollfd polled[2] = { { .fd = agent.client.socket_fd, .events = POLLIN },
                                     { .fd = watches_signal ? agent.signal_fd : -1,
                                       .events = POLLIN } };
-        if (!agent.own_table || !watches_signal)
+        if (!watches_signal)
                 timeout_usec = MG_MIN(timeout_usec, SHORT_POLL_USEC);
         struct timespec timeout = { .tv_sec = (time_t) (timeout_usec / MG_USEC_PER_SEC),
                                     .tv_nsec = (long) (timeout_usec % MG_USEC_PER_SEC) * 1000 };

@@ -113,13 +113,14 @@ struct mg_journal_agents {
 };
 void journal_agents(const struct mg_journal_agents *event);
 
-/* Once for each process: what allocators were found and how they are set up, like "jemalloc 5.3.0 (narenas:8,background_thread:false)". */
+/* Once for each process, at debug where its unit said the same before: what allocators were found and how they are set up, like "jemalloc 5.3.0 (narenas:8,background_thread:false)". */
 struct mg_journal_allocators {
         struct mg_journal_unit unit;
         pid_t pid;
         const char *command;
         const char *agent_version;
         const char *text;
+        bool again;
 };
 void journal_allocators(const struct mg_journal_allocators *event);
 

@@ -21,7 +21,7 @@ static void say_process(struct mg_record *record, pid_t pid, const char *command
 void journal_allocators(const struct mg_journal_allocators *event) {
         struct mg_record record;
 
-        if (!entry_begin(&record, MG_EVENT_ALLOCATORS, LOG_INFO))
+        if (!entry_begin(&record, MG_EVENT_ALLOCATORS, event->again ? LOG_DEBUG : LOG_INFO))
                 return;
         entry_unit(&record, &event->unit);
         put_pid(&record, event->pid);

@@ -21,6 +21,7 @@
 #include "host/problems.h"
 
 #include "daemon/options.h"
+#include "daemon/told.h"
 
 struct bus_server;
 struct peer;
@@ -93,6 +94,8 @@ struct manager {
         /* agents that came and went since the last line about it */
         uint32_t agents_connected;
         uint32_t agents_lost;
+        uint64_t agents_told_usec;   /* of that line; 0: none yet */
+        struct told allocators_told; /* of the line about each process's allocators */
 
         /* the rest of the daemon */
         int bus_fd; /* a listening socket for the bus that systemd made; -EBADF: bus_server_new() makes its own */

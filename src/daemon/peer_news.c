@@ -270,6 +270,10 @@ static void tell_allocators(const struct peer *peer) {
                         .command = peer->process->comm,
                         .agent_version = peer->version,
                         .text = buffer,
+                        .again = told_before(
+                                        &peer->manager->allocators_told,
+                                        peer->process->unit->path ?: peer->process->unit->name,
+                                        buffer),
         });
 }
 

@@ -31,6 +31,9 @@
 #define SLOW_READ_USEC     (20 * MG_USEC_PER_MSEC)
 #define SLOW_READ_INTERVAL 100
 
+/* A unit that restarts without end is worth four lines a minute at most. */
+#define TELL_AGENTS_USEC (15 * MG_USEC_PER_SEC)
+
 /* The kernel may join the timer with others of the same slack. */
 #define TICK_ACCURACY_DIVISOR 20
 
@@ -325,7 +328,7 @@ static void work_peers(struct manager *manager, uint64_t now_usec) {
         }
 }
 
-static void tell_agents(struct manager *manager) {
+static void tell_agents(struct manager *manager, uint64_t now_usec) {
         struct manager_counts counts;
 
         manager_count(manager, &counts);
@@ -339,6 +342,10 @@ static void tell_agents(struct manager *manager) {
         });
         if (manager->agents_connected == 0 && manager->agents_lost == 0)
                 return;
+        if (manager->agents_told_usec > 0 &&
+            now_usec - manager->agents_told_usec < TELL_AGENTS_USEC)
+                return;
+        manager->agents_told_usec = now_usec;
         journal_agents(&(struct mg_journal_agents){
                         .connected = manager->agents_connected,
                         .lost = manager->agents_lost,
@@ -378,7 +385,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         work_peers(manager, now_usec);
         look_after_self(manager, now_usec);
         store_tick(manager, now_usec);
-        tell_agents(manager);
+        tell_agents(manager, now_usec);
         rearm(manager);
         return 0;
 }

@@ -90,7 +90,7 @@ def run_load(build, name, variant, seconds):
                      speed=operations * 1e6 / found["duration_usec"], efficiency=operations * 1e6 / max(cpu_usec, 1))
         if managed:
             watch.look_at_trims()
-            found.update(trims=watch.trims, trim_usec=watch.took_usec, trim_worst_usec=watch.longest_usec)
+            found.update(breaker=world.status("load.process")["breaker"], trims=watch.trims, trim_usec=watch.took_usec, trim_worst_usec=watch.longest_usec)
         return found
     finally:
         world.close()
@@ -101,7 +101,8 @@ def ratio(value, reference):
 
 
 def line_of(name, variant, found, nothing, every_second):
-    return (name, VARIANTS[variant], f"{found['mean'] / MIB:.0f} MiB", ratio(found["mean"], every_second["mean"]),
+    by = VARIANTS[variant] + (", breaker open" if found.get("breaker") else "")
+    return (name, by, f"{found['mean'] / MIB:.0f} MiB", ratio(found["mean"], every_second["mean"]),
             ratio(found["final"], found["live_bytes"]), str(found["trims"]), ratio(found["trims"], every_second["trims"]),
             f"{found['trim_usec'] / 1000:.1f} ms", f"{found['trim_worst_usec'] / 1000:.1f} ms",
             f"{found['faults']:.1f}", ratio(found["faults"], nothing["faults"]), f"{found['speed']:.0f}",
