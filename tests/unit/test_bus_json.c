@@ -2,6 +2,7 @@
 /* D-Bus values as JSON: every type that systemd's properties have. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
