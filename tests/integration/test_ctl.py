@@ -78,6 +78,17 @@ def max_pause_binds_the_hand_too(world):
 
 
 @test
+def trim_by_hand_without_an_answer_fails(world):
+    world.run_daemon("[web.process]\nMode=observe\nMaxPause=10s\n", AgentTimeoutSec="1s")
+    web = world.peer("web", "hang").wait_for("hello")
+    world.wait_status("is measured", "web.process", lambda row: (row["freeable_bytes"] or 0) > 64 * MIB)
+    done = world.ctl("trim", "web.process")
+    check_equal("exit code", (done.returncode, done.stdout), (1, ""))
+    check("web.process was not trimmed" in done.stderr and "answer" in done.stderr, f"says: {done.stderr}")
+    check(web.rss_anon() > 100 * MIB, "the peer lost its memory")
+
+
+@test
 def pause_and_resume(world):
     world.run_daemon(f"[web.process]\n{QUICK}")
     web = world.service("web", *BURST, "--wait", env=ALWAYS).wait_for("phase start")
