@@ -103,15 +103,17 @@ def c15():
         expect(int(entry['MEMGUARD_BEFORE_BYTES']) - after > 64 * MIB, f'the case is not what it should be: {entry["MESSAGE"]}')
         wait_until(lambda: anon(unit) > after + 64 * MIB and memory_stat(unit)['anon_thp'] > 64 * MIB, 'khugepaged has filled it up', 240)
         wait_until(lambda: (r := known_status(unit)) and r['verdict'] == 'refilled', 'the verdict', 120)
-        trims = len(trims_of(unit))
         run('sleep', '60')
-        expect(len(trims_of(unit)) - trims <= 1 and len(trims_of(unit)) <= 4, f'{len(trims_of(unit))} trims: a loop')
+        at = [int(e['__REALTIME_TIMESTAMP']) for e in trims_of(unit)]
+        waits = [later - earlier for earlier, later in zip(at, at[1:])]
+        expect(len(waits) <= 3, f'{len(at)} trims: a loop')
+        expect(all(later > 1.5 * earlier for earlier, later in zip(waits, waits[1:])), f'no back-off: {waits}')
 
 
 @check('neighbours: huge pages outside of the heap are nobody\'s to trim (C15)')
 def c15_not_heap():
     command = f'{WORKLOADS}/c15-hugepages --size=256M --seconds=20 --period=5'
-    with eager_huge_pages(), service('c15.service', command, SECTION, properties=ONE_THREAD) as unit:
+    with eager_huge_pages(), service('c15-aside.service', command, SECTION, properties=ONE_THREAD) as unit:
         wait_until(lambda: any('phase idle' in e['MESSAGE'] for e in journal('-u', unit)), 'it is over', 300)
         wait_until(lambda: (r := known_status(unit)) and r['live_bytes'] is not None, 'statistics')
         row = known_status(unit)
