@@ -24,19 +24,31 @@ static bool is_unwanted(const char *command) {
         return command && (mg_streq(command, "") || mg_streq(command, "cat"));
 }
 
+static bool is_not_found(int status) {
+        return status < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127);
+}
+
+/* Where there is no pager at all. */
+static void pass_on(int input_fd) {
+        char bytes[4096];
+        ssize_t n;
+
+        while ((n = read(input_fd, bytes, sizeof(bytes))) > 0)
+                (void) fwrite(bytes, 1, (size_t) n, stdout);
+        (void) fflush(stdout);
+}
+
 static _Noreturn void run_pager(const char *command, int input_fd) {
         dup2(input_fd, STDIN_FILENO);
         /* Quit when it fits on one screen, keep colours, leave the screen as it was. */
         setenv("LESS", getenv("SYSTEMD_LESS") ?: "FRSXMK", 1);
         setenv("LESSCHARSET", getenv("SYSTEMD_LESSCHARSET") ?: "utf-8", 1);
-        if (command)
-                execl("/bin/sh", "sh", "-c", "eval \"$1\"; [ $? -ne 127 ] || exec cat", "sh",
-                      command, (char *) NULL);
+        if (command && !is_not_found(system(command)))
+                _exit(EXIT_SUCCESS);
         execlp("less", "less", (char *) NULL);
         execlp("more", "more", (char *) NULL);
-        /* Nothing there: pass everything on. */
-        execlp("cat", "cat", (char *) NULL);
-        _exit(EXIT_FAILURE);
+        pass_on(input_fd);
+        _exit(EXIT_SUCCESS);
 }
 
 void pager_open(void) {
