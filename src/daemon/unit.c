@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "daemon/bus.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/peer.h"
@@ -216,6 +217,7 @@ int unit_get(struct manager *manager,
 struct unit *unit_free(struct unit *unit) {
         if (!unit)
                 return NULL;
+        bus_unit_gone(unit->manager->bus, unit);
         trim_cancel(unit);
         while (process_first(unit))
                 process_free(process_first(unit));

@@ -26,6 +26,19 @@ struct trim_round;
 /* Hex digits of a systemd InvocationID and the NUL. */
 #define INVOCATION_ID_SIZE 33
 
+/* What the bus has been told of a unit last; bus_signals.c's alone. */
+struct unit_shown {
+        bool announced;
+        bool paused;
+        bool breaker;
+        enum mg_mode mode;
+        enum mg_verdict verdict;
+        enum mg_reason reason; /* _MG_REASON_MAX: nothing decided yet */
+        uint64_t trims;
+        uint64_t trimmed_bytes;
+        uint64_t last_trim_usec;
+};
+
 struct unit {
         struct mg_list all; /* manager->units */
         struct unit *next_in_bucket;
@@ -80,6 +93,7 @@ struct unit {
         uint64_t summary_pause_usec; /* the longest since */
 
         struct mg_history history;
+        struct unit_shown shown;
         uint64_t created_usec;
         uint64_t mark; /* of the last discovery that saw it */
         bool configured;
