@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -105,10 +106,24 @@ sd_bus *connect_bus(sd_event *event) {
         return bus;
 }
 
-/* Runs CHILD in a process of user nobody while the manager's loop turns. Returns its exit status. */
+static int wait_for(pid_t pid) {
+        int status = -1;
+
+        for (int i = 0; i < 20000; i++) {
+                if (waitpid(pid, &status, WNOHANG) == pid)
+                        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+                int r = sd_event_run(manager->event, 1000);
+                if (r < 0)
+                        fail_msg("the event loop failed: %s", strerror(-r));
+        }
+        kill(pid, SIGKILL);
+        waitpid(pid, &status, 0);
+        fail_msg("the client hung");
+        return -1;
+}
+
 int run_as_nobody(int (*child)(void)) {
         pid_t pid = fork();
-        int status = -1;
 
         assert_true(pid >= 0);
         if (pid == 0) {
@@ -119,17 +134,19 @@ int run_as_nobody(int (*child)(void)) {
                         _exit(99);
                 _exit(child());
         }
-        for (int i = 0; i < 20000; i++) {
-                if (waitpid(pid, &status, WNOHANG) == pid)
-                        return WEXITSTATUS(status);
-                int r = sd_event_run(manager->event, 1000);
-                if (r < 0)
-                        fail_msg("the event loop failed: %s", strerror(-r));
+        return wait_for(pid);
+}
+
+int run_command(const char *command) {
+        pid_t pid = fork();
+
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                (void) close_range(3, ~0U, 0);
+                execl("/bin/sh", "sh", "-c", command, NULL);
+                _exit(99);
         }
-        kill(pid, SIGKILL);
-        waitpid(pid, &status, 0);
-        fail_msg("the client hung");
-        return -1;
+        return wait_for(pid);
 }
 
 sd_bus *connect_system(sd_event *event) {

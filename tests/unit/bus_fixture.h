@@ -46,5 +46,8 @@ sd_bus *connect_system(sd_event *event);
 /* Until the manager has its name. BUS is in no loop. */
 void wait_for_name(sd_bus *bus);
 
+/* Runs COMMAND by the shell, as this user and with the private bus for its system bus, while the manager's loop turns. */
+int run_command(const char *command);
+
 /* Runs CHILD in a process of user nobody while the manager's loop turns. Returns its exit status. Needs root. */
 int run_as_nobody(int (*child)(void));

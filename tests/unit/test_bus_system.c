@@ -233,6 +233,46 @@ static void wait_until_ready(void) {
         sd_bus_close_unref(bus);
 }
 
+/* Finds no private socket where it looks for one, so the system bus it is. */
+static int operator_of_memguardctl(void) {
+        execl(getenv("MEMGUARDCTL"), "memguardctl", cases->method, cases->unit, NULL);
+        return 99;
+}
+
+static void run_memguardctl(const struct polkit_case *request, int status) {
+        if (!getenv("MEMGUARDCTL") || access("/run/memguard/bus", F_OK) == 0)
+                return;
+        cases = request;
+        assert_int_equal(run_as_nobody(operator_of_memguardctl), status);
+}
+
+static void test_memguardctl(void **state) {
+        static const struct {
+                struct polkit_case request;
+                int status;
+        } requests[] = {
+                { { .method = "pause", .unit = "yes.service" }, 0 },
+                { { .method = "pause", .unit = "ask.service" }, 0 }, /* it lets people be asked */
+                { { .method = "pause", .unit = "no.service" }, 5 },
+                { { .method = "resume", .unit = "nosuch.service" }, 4 },
+                { { .method = "log-level", .unit = "debug" }, 5 },
+        };
+
+        need_root();
+        make_unit("yes.service");
+        make_unit("ask.service");
+        make_unit("no.service");
+        wait_until_ready();
+        start_polkit();
+        for (size_t i = 0; i < MG_ELEMENTS(requests); i++)
+                run_memguardctl(&requests[i].request, requests[i].status);
+        if (getenv("MEMGUARDCTL")) {
+                assert_true(unit_find(manager, "yes.service")->paused);
+                assert_true(unit_find(manager, "ask.service")->paused);
+        }
+        polkit_bus = sd_bus_close_unref(polkit_bus);
+}
+
 static void test_polkit(void **state) {
         static const struct polkit_case asked[] = {
                 { "Pause", "yes.service", false, NULL },
@@ -333,6 +373,7 @@ int main(void) {
                 SYSTEM_TEST(test_system_bus),
                 SYSTEM_TEST(test_polkit),
                 SYSTEM_TEST(test_hanging_polkit),
+                SYSTEM_TEST(test_memguardctl),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
