@@ -17,7 +17,7 @@ _memguardctl_enrolled() {
 }
 
 _memguardctl() {
-        local cur=${COMP_WORDS[COMP_CWORD]} word verb= i
+        local cur=${COMP_WORDS[COMP_CWORD]} word verb= given=0 i
         local -a connection=()
         local verbs="status survey enroll withdraw list-processes explain advise trim pause resume reload check-config cat-config simulate log-level"
         local options="--help --version --runtime-directory= --config= --json= --no-pager --no-legend --dry-run --all --restart --print --user --root= -j -h"
@@ -35,7 +35,7 @@ _memguardctl() {
                         ;;
                 -*) ;;
                 *)
-                        [[ -n $verb ]] || verb=$word
+                        if [[ -n $verb ]]; then ((given += 1)); else verb=$word; fi
                         ;;
                 esac
         done
@@ -55,6 +55,8 @@ _memguardctl() {
                 [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
                 return
         fi
+        # All verbs but this one take one argument.
+        ((given == 0)) || [[ $verb == status ]] || return
         case $verb in
         "") mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$cur") ;;
         status | list-processes | explain | advise | trim | pause | resume)
