@@ -16,16 +16,17 @@
 /* Some kilobytes each. A thousand units that change at once are less than what the bus daemon takes in at a time. */
 #define UNSENT_MAX 4096
 
+_Static_assert(_MG_REASON_MAX <= UINT8_MAX, "struct unit_shown keeps enums in bytes");
+
 static struct unit_shown look(const struct unit *unit) {
         return (struct unit_shown){
                 .announced = true,
                 .paused = unit->paused || unit->manager->paused,
                 .breaker = unit->policy.breaker_open,
-                .mode = unit->config.mode,
-                .verdict = unit->policy.verdict.verdict,
-                .reason = unit->decided ? unit->decision.reason : _MG_REASON_MAX,
-                .trims = unit->policy.trims,
-                .trimmed_bytes = unit->policy.trimmed_bytes,
+                .mode = (uint8_t) unit->config.mode,
+                .verdict = (uint8_t) unit->policy.verdict.verdict,
+                .reason = (uint8_t) (unit->decided ? unit->decision.reason : _MG_REASON_MAX),
+                .trims = (uint32_t) unit->policy.trims,
                 .last_trim_usec = unit->last_outcome_wall_usec,
         };
 }
@@ -46,7 +47,7 @@ static void list_changes(
                 { "Verdict", before->verdict != now->verdict },
                 { "Reason", before->reason != now->reason },
                 { "Trims", before->trims != now->trims },
-                { "TrimmedBytes", before->trimmed_bytes != now->trimmed_bytes },
+                { "TrimmedBytes", before->trims != now->trims },
                 { "LastTrim", before->last_trim_usec != now->last_trim_usec },
         };
         size_t n = 0;

@@ -26,17 +26,16 @@ struct trim_round;
 /* Hex digits of a systemd InvocationID and the NUL. */
 #define INVOCATION_ID_SIZE 33
 
-/* What the bus has been told of a unit last; bus_signals.c's alone. */
+/* What the bus has been told of a unit last; bus_signals.c's alone. Small: a thousand units have one each. */
 struct unit_shown {
+        uint64_t last_trim_usec;
+        uint32_t trims; /* and the bytes, which change with them */
         bool announced;
         bool paused;
         bool breaker;
-        enum mg_mode mode;
-        enum mg_verdict verdict;
-        enum mg_reason reason; /* _MG_REASON_MAX: nothing decided yet */
-        uint64_t trims;
-        uint64_t trimmed_bytes;
-        uint64_t last_trim_usec;
+        uint8_t mode;    /* enum mg_mode */
+        uint8_t verdict; /* enum mg_verdict */
+        uint8_t reason;  /* enum mg_reason; _MG_REASON_MAX: nothing decided yet */
 };
 
 struct unit {

@@ -353,6 +353,10 @@ static void test_many_units(void **state) {
         bus_tick(manager->bus);
         call(MG_BUS_PATH, MG_BUS_INTERFACE, "GetLogLevel", NULL);
         assert_true(((struct bus_server *) manager->bus)->system_ready);
+        assert_int_equal(
+                        run_command("busctl call org.memguard1 /org/memguard1 "
+                                    "org.freedesktop.DBus.ObjectManager GetManagedObjects >/dev/null"),
+                        0);
         assert_true(self_net_allocated() - before < (int64_t) MG_MIB);
 }
 
