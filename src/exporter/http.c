@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
@@ -23,6 +24,7 @@ struct http {
         sd_event_source *io_source;
         sd_event_source *time_source;
         struct clients clients;
+        bool again; /* somebody has left: libmicrohttpd takes the next one only when it runs once more */
         http_scrape_handler handler;
         void *userdata;
 };
@@ -109,6 +111,7 @@ static void on_connection(
 
         if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
                 *context = client_free(&http->clients, *context);
+                http->again = true;
                 return;
         }
         info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -141,6 +144,8 @@ static int on_prepare(sd_event_source *source, void *userdata) {
 
         if (MHD_get_timeout(http->mhd, &wait_msec) == MHD_YES)
                 until_usec = MG_MIN(until_usec, now + wait_msec * MG_USEC_PER_MSEC);
+        if (MG_TAKE_AS(http->again, false))
+                until_usec = now;
         (void) sd_event_source_set_time(http->time_source, until_usec);
         (void) sd_event_source_set_enabled(
                         http->time_source,

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/macros.h"
+#include "base/parse.h"
 
 #define BACKLOG 64
 
@@ -31,9 +32,10 @@ int listen_inherited(int *ret_fd) {
 /* Splits "[HOST]:PORT" and "HOST:PORT"; NULL for "*". */
 static int split(char *address, const char **ret_host, const char **ret_port) {
         char *colon = strrchr(address, ':');
+        uint64_t port;
         size_t length;
 
-        if (!colon || colon == address || !colon[1])
+        if (!colon || colon == address || parse_u64(colon + 1, &port) < 0 || port > UINT16_MAX)
                 return -EINVAL;
         *colon = '\0';
         length = strlen(address);
