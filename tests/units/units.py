@@ -37,7 +37,7 @@ def verify(directory, *programs):
             with open(path, encoding='utf-8') as file:
                 text = file.read()
             for program in programs:
-                text = re.sub(rf'(?<==)/\S*/{re.escape(os.path.basename(program))}(?=\s)', program, text)
+                text = re.sub(rf'(?<==)/\S*/{re.escape(os.path.basename(program))}(?=\s)', os.path.abspath(program), text)
             with open(f'{copies}/{os.path.basename(path)}', 'w', encoding='utf-8') as file:
                 file.write(text)
         units = sorted(glob.glob(f'{copies}/*'))
