@@ -59,6 +59,12 @@ static int walk_entry(sd_bus_message *message, value_handler handler, void *user
         return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
+static int leave_container(sd_bus_message *message) {
+        int r = sd_bus_message_exit_container(message);
+
+        return r < 0 ? r : 0;
+}
+
 int dictionary_walk(sd_bus_message *message, value_handler handler, void *userdata) {
         int r = sd_bus_message_enter_container(message, SD_BUS_TYPE_ARRAY, "{sv}");
 
@@ -71,7 +77,7 @@ int dictionary_walk(sd_bus_message *message, value_handler handler, void *userda
                 if (r < 0)
                         return r;
         }
-        return r < 0 ? r : sd_bus_message_exit_container(message);
+        return r < 0 ? r : leave_container(message);
 }
 
 int dictionary_list_walk(sd_bus_message *message, element_handler handler, void *userdata) {
@@ -84,5 +90,5 @@ int dictionary_list_walk(sd_bus_message *message, element_handler handler, void 
                 if (r < 0)
                         return r;
         }
-        return r < 0 ? r : sd_bus_message_exit_container(message);
+        return r < 0 ? r : leave_container(message);
 }

@@ -25,10 +25,10 @@ struct value {
  */
 typedef int (*value_handler)(const struct value *value, void *userdata);
 
-/* The dictionary that MESSAGE stands before. */
+/* The dictionary that MESSAGE stands before. Returns 0 or -errno. */
 int dictionary_walk(sd_bus_message *message, value_handler handler, void *userdata);
 
-/* Hears of each dictionary of a list: MESSAGE stands before it, and the handler walks it. */
+/* Hears of each dictionary of a list: MESSAGE stands before it, and the handler walks it. Returns as a value_handler. */
 typedef int (*element_handler)(sd_bus_message *message, void *userdata);
 
 int dictionary_list_walk(sd_bus_message *message, element_handler handler, void *userdata);

@@ -13,7 +13,7 @@
 
 /* Prometheus gives a scrape 10 s; what is left is the network's. */
 #define DEFAULT_TIMEOUT_USEC (4 * MG_USEC_PER_SEC)
-#define TIMEOUT_MAX_USEC     MG_USEC_PER_MIN
+#define TIMEOUT_MAX_USEC     (10 * MG_USEC_PER_SEC) /* a quarter of WatchdogSec= must be more */
 
 /* Some 45 series a unit and 10 a process: 14,000 at most. */
 #define DEFAULT_MAX_UNITS     200
@@ -56,7 +56,7 @@ static const struct {
           set_listen },
         { "runtime-directory", "DIR", "ask the daemon that runs there (/run/memguard)",
           set_runtime_directory },
-        { "timeout", "TIME", "how long the daemon may take, at most a minute (4s)", set_timeout },
+        { "timeout", "TIME", "how long the daemon may take, at most 10s (4s)", set_timeout },
         { "max-units", "N", "show the N largest units (200)", set_max_units },
         { "max-processes", "N", "show the heaps of N processes (500)", set_max_processes },
         { "help", NULL, "show this", NULL },

@@ -419,7 +419,7 @@ def it_says_why_it_cannot_start(world):
         for arguments, code, word in (((), 1, "memguard-exporter.socket"), (("--listen=nowhere",), 1, "nowhere"),
                                       (("--listen=127.0.0.1:99999",), 1, "99999"),
                                       (("--listen=127.0.0.1:%d" % taken.getsockname()[1],), 1, "in use"),
-                                      (("--timeout=0",), 2, "--timeout"), (("--timeout=1h",), 2, "--timeout"),
+                                      (("--timeout=0",), 2, "--timeout"), (("--timeout=11s",), 2, "--timeout"),
                                       (("--max-units=-1",), 2, "--max-units"), (("--max-units=",), 2, "--max-units"),
                                       (("x",), 2, "x")):
             returncode, text = run(*arguments)
