@@ -9,15 +9,6 @@
 #include "daemon/process.h"
 #include "daemon/tick.h"
 
-const char *outcome_result(const struct mg_outcome *outcome) {
-        if (outcome->n_answered == 0)
-                return "failed";
-        if (outcome->n_refused >= outcome->n_answered)
-                return "refused";
-        return outcome->n_refused > 0 || outcome->n_answered < outcome->n_asked ? "partial"
-                                                                                : "done";
-}
-
 static void put_outcome(struct dict *dict, const struct mg_outcome *outcome) {
         dict_u64(dict, "before_bytes", outcome->before_bytes);
         dict_u64(dict, "after_bytes", outcome->after_bytes);
@@ -81,7 +72,7 @@ static void put_last_trim(struct dict *dict, const struct unit *unit) {
         dict_nested_begin(dict, "last_trim");
         dict_u64(dict, "at_usec", unit->last_outcome_wall_usec);
         put_outcome(dict, &unit->last_outcome);
-        dict_string(dict, "result", outcome_result(&unit->last_outcome));
+        dict_string(dict, "result", outcome_result_to_string(outcome_result(&unit->last_outcome)));
         dict_nested_end(dict);
 }
 
@@ -173,7 +164,7 @@ void bus_explanation(struct dict *dict, const struct unit *unit) {
 static void put_done(struct dict *dict, const struct trim_result *result) {
         const struct mg_outcome *outcome = &result->outcome;
 
-        dict_string(dict, "result", outcome_result(outcome));
+        dict_string(dict, "result", outcome_result_to_string(outcome_result(outcome)));
         dict_u64(dict, "processes", outcome->n_asked + result->n_skipped);
         dict_u64(dict, "asked", outcome->n_asked);
         dict_u64(dict, "refused", outcome->n_refused);
