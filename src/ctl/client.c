@@ -104,12 +104,12 @@ int client_report(const sd_bus_error *error, int r) {
                         fprintf(stderr, "memguardctl: %s\n", error->message);
                 return known[i].exit;
         }
-        if (!sd_bus_error_is_set(error) && is_no_daemon(r))
+        if (!sd_bus_error_is_set(error) && is_no_daemon(r)) {
                 fputs("memguardctl: memguardd went away before it answered\n", stderr);
-        else
-                fprintf(stderr, "memguardctl: %s\n",
-                        sd_bus_error_is_set(error) && error->message ? error->message
-                                                                     : strerror(-r));
+                return CTL_NO_DAEMON;
+        }
+        fprintf(stderr, "memguardctl: %s\n",
+                sd_bus_error_is_set(error) && error->message ? error->message : strerror(-r));
         return CTL_FAILED;
 }
 

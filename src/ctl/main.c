@@ -31,6 +31,8 @@ static const struct verb verbs[] = {
           "The host and a row a unit; with names, each in detail (default)" },
         { "list-processes", "[UNIT]", 0, 1, verb_list_processes,
           "Processes, their allocators and agents" },
+        { "top", "", 0, 0, verb_top,
+          "The units or their processes, kept up to date on the screen" },
         { "history", "UNIT", 1, 1, verb_history, "What it looked like, and its trims" },
         { "plot", "UNIT", 1, 1, verb_plot, "The same drawn, on the terminal or into a file" },
         { "survey", "", 0, 0, verb_survey,
