@@ -12,18 +12,17 @@
 #include "ctl/cells.h"
 #include "host/gnuplot.h"
 
-/* What is drawn as a line: black, told apart by its dashes, or by the character that gnuplot makes of it on a terminal. */
+/* What is drawn as a line: black, told apart by its dashes, or on a terminal by the character of its line type: * # $ %. */
 static const struct series {
         const char *member;
         const char *block;
         const char *title;
         const char *style;
-        char drawn_as;
 } series[] = {
-        { "anon_bytes", "$anon", "anon", "lw 2 dt 1", '*' },
-        { "live_bytes", "$live", "live", "lw 1.2 dt 2", '#' },
-        { "retained_bytes", "$retained", "retained", "lw 1.2 dt 4", '$' },
-        { "trim_above_bytes", "$above", "TrimAbove=", "lw 1.6 dt 3", '%' },
+        { "anon_bytes", "$anon", "anon", "lw 2 dt 1" },
+        { "live_bytes", "$live", "live", "lw 1.2 dt 2" },
+        { "retained_bytes", "$retained", "retained", "lw 1.2 dt 4" },
+        { "trim_above_bytes", "$above", "TrimAbove=", "lw 1.6 dt 3" },
 };
 
 /* The time and the size of the whole plot, and the units they are shown in. */
@@ -280,12 +279,14 @@ static void put_plot(
                 n[i] = put_series(script, history, &series[i], frame);
         size_t n_succeeded = put_trims(script, "$trims", trims, true, frame);
         size_t n_failed = put_trims(script, "$failed", trims, false, frame);
-        /* gnuplot complains of data without a point. */
+        /* gnuplot complains of data without a point. On a terminal what is drawn last hides the others: that is anon. */
         for (size_t i = 0; i < MG_ELEMENTS(series); i++) {
-                if (n[i] == 0)
+                size_t at = form == PLOT_TERMINAL ? MG_ELEMENTS(series) - 1 - i : i;
+
+                if (n[at] == 0)
                         continue;
                 put_comma(script, &n_drawn);
-                put_line(script, &series[i], form);
+                put_line(script, &series[at], form);
         }
         if (n_succeeded > 0)
                 put_marks(script, "$trims", true, form, &n_drawn);

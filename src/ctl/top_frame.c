@@ -126,11 +126,12 @@ static void put_line(struct top_frame *frame, unsigned row, const char *text) {
         (void) put_cut(frame->lines[row].text, text, usable_width(frame));
 }
 
-static void end_reverse(struct top_frame *frame, unsigned row) {
+/* Both are shown reversed, over the whole width. */
+static void set_style(struct top_frame *frame, unsigned row, enum top_style style) {
         struct top_line *line = &frame->lines[row];
         unsigned used = width_of(line->text);
 
-        line->style = TOP_REVERSE;
+        line->style = style;
         put_blanks(line->text, usable_width(frame) - used);
 }
 
@@ -242,7 +243,7 @@ static void fill_table(
 
         if (places->headings) {
                 put_row(frame, places->table - 1, columns, n, &chosen, NULL);
-                end_reverse(frame, places->table - 1);
+                set_style(frame, places->table - 1, TOP_HEADINGS);
         }
         for (unsigned i = 0; i < places->page; i++) {
                 const json_t *row = json_array_get(rows, view->first + i);
@@ -251,7 +252,7 @@ static void fill_table(
                         break;
                 put_row(frame, places->table + i, columns, n, &chosen, row);
                 if (top_view_is_selected(view, view->first + i))
-                        end_reverse(frame, places->table + i);
+                        set_style(frame, places->table + i, TOP_SELECTED);
         }
 }
 
@@ -367,8 +368,10 @@ static bool is_same(const struct top_line *a, const struct top_line *b) {
 }
 
 static void encode_line(FILE *out, const struct top_line *line, unsigned row) {
-        fprintf(out, "\x1b[%u;1H%s%s%s\x1b[K", row + 1, line->style == TOP_REVERSE ? "\x1b[7m" : "",
-                line->text, line->style == TOP_REVERSE ? "\x1b[m" : "");
+        bool reverse = line->style != TOP_PLAIN;
+
+        fprintf(out, "\x1b[%u;1H%s%s%s\x1b[K", row + 1, reverse ? "\x1b[7m" : "", line->text,
+                reverse ? "\x1b[m" : "");
 }
 
 static void encode_difference(
@@ -393,7 +396,8 @@ static void encode_difference(
 static void encode_plain(FILE *out, const struct top_frame *frame) {
         for (unsigned i = 0; i < frame->size.rows; i++)
                 if (frame->lines[i].text[0] != '\0')
-                        fprintf(out, "%s\n", frame->lines[i].text);
+                        fprintf(out, "%s%s\n", frame->lines[i].text,
+                                frame->lines[i].style == TOP_SELECTED ? "<" : "");
         fputc('\n', out);
 }
 

@@ -17,7 +17,8 @@
 
 enum top_style {
         TOP_PLAIN,
-        TOP_REVERSE,
+        TOP_HEADINGS,
+        TOP_SELECTED,
 };
 
 struct top_line {
