@@ -226,7 +226,7 @@ static void put_axes(
                 "set xdata time\nset timefmt '%%s'\nset format x '%s'\nset xrange ['%.0f':'%.0f']\n",
                 format, seconds_of(frame->first_usec, frame), seconds_of(frame->last_usec, frame));
         fprintf(script,
-                "set yrange [0:%.3f]\nset border 3\nset tics nomirror out\nset ylabel '%s'\n",
+                "set yrange [0:%.3f]\nset border 3 back\nset tics nomirror out\nset ylabel '%s'\n",
                 MG_MAX(size_of(frame->highest_bytes, frame) * 1.1, 0.1), frame->unit_name);
         fprintf(script, "set xtics %u\n",
                 choose_tics(length_usec, target->form == PLOT_TERMINAL ? target->columns / 12 : 8));

@@ -32,7 +32,8 @@
 #define ESCAPE_WAIT_USEC (100 * MG_USEC_PER_MSEC)
 
 /* Looking at processes costs the daemon up to half a second: who watches shall not take more than a twentieth of its time. */
-#define DAEMON_SHARE 20
+#define DAEMON_SHARE   20
+#define PAUSE_MAX_USEC (10 * MG_USEC_PER_SEC)
 
 /* An answer that is late is worth a word on the screen. */
 #define LATE_USEC (3 * MG_USEC_PER_SEC)
@@ -167,7 +168,8 @@ static int show_answers(struct top *top) {
         if (MG_TAKE_AS(top->ask_again, false))
                 return ask(top);
         top->owed_usec = 0;
-        int r = wake_after(top, MG_MAX(top->interval_usec, DAEMON_SHARE * took_usec));
+        uint64_t pause_usec = MG_MIN(DAEMON_SHARE * took_usec, PAUSE_MAX_USEC);
+        int r = wake_after(top, MG_MAX(top->interval_usec, pause_usec));
         if (r < 0)
                 return fail(top, NULL, r);
         if (top->view.frozen)
