@@ -77,8 +77,8 @@ static void print_heading(const json_t *history) {
         if (n == 0)
                 printf("%s: nothing was measured in this time\n", member_text(history, "unit"));
         else
-                printf("%s: %zu samples since %s, each the lowest of its step. Memory of its history: %s.\n",
-                       member_text(history, "unit"), n,
+                printf("%s: %zu sample%s since %s, each the lowest of its step. Memory of its history: %s.\n",
+                       member_text(history, "unit"), n, n == 1 ? "" : "s",
                        cell_format(json_object_get(json_array_get(samples, 0), "at_usec"),
                                    CELL_TIME),
                        member_size(history, "history_bytes"));
@@ -96,7 +96,7 @@ static int print_trims(const json_t *history) {
         } else if (!ctl_options.no_legend)
                 puts("No trims.");
         if (forgotten > 0 && !ctl_options.no_legend)
-                printf("%" JSON_INTEGER_FORMAT " earlier trims are not kept.\n", forgotten);
+                printf("Earlier trims that are not kept: %" JSON_INTEGER_FORMAT ".\n", forgotten);
         return CTL_OK;
 }
 

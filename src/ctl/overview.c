@@ -10,14 +10,15 @@ const char *host_line(const json_t *host, char *buffer, size_t size) {
         json_int_t cpu = member_integer(host, "self_cpu_permyriad", 0);
 
         snprintf(buffer, size,
-                 "memguard %s on %s: %s units, trimming %s, observing %s, no agent %s. Self: %s anon, "
+                 "memguard %s on %s: %s unit%s, trimming %s, observing %s, no agent %s. Self: %s anon, "
                  "%s of it history, %" JSON_INTEGER_FORMAT ".%02" JSON_INTEGER_FORMAT
                  "%% CPU. PSI %s.%s",
                  member_text(host, "version"), member_text(host, "hostname"),
-                 member_text(host, "units"), member_text(host, "trimming"),
-                 member_text(host, "observing"), member_text(host, "no_agent"),
-                 member_size(host, "self_anon_bytes"), member_size(host, "history_bytes"),
-                 cpu / 100, cpu % 100, member_true(host, "psi") ? "on" : "off",
+                 member_text(host, "units"), member_integer(host, "units", 0) == 1 ? "" : "s",
+                 member_text(host, "trimming"), member_text(host, "observing"),
+                 member_text(host, "no_agent"), member_size(host, "self_anon_bytes"),
+                 member_size(host, "history_bytes"), cpu / 100, cpu % 100,
+                 member_true(host, "psi") ? "on" : "off",
                  member_true(host, "paused") ? " PAUSED: memguardctl resume --all." : "");
         return buffer;
 }

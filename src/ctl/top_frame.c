@@ -264,7 +264,8 @@ static void put_range(struct mg_text *text, const struct top_view *view, size_t 
                 text_put(text, " of ");
         }
         text_put_u64(text, n);
-        text_put(text, view->table == TOP_UNITS ? " units" : " processes");
+        text_put(text, view->table == TOP_UNITS ? (n == 1 ? " unit" : " units")
+                                                : (n == 1 ? " process" : " processes"));
         if (view->unit[0] != '\0') {
                 text_put(text, " of ");
                 text_put(text, view->unit);

@@ -66,16 +66,16 @@ def top_opens_a_unit(world):
     with top(world) as screen:
         screen.wait_text("web.process", "db.process")
         screen.send("n\x1b[B\x1b[B\r")  # the second by name
-        screen.wait_text("processes of web.process", str(web.pid), "loaded")
+        screen.wait_text(" of web.process", str(web.pid), "loaded")
         check("db.process" not in "\n".join(screen.text()), "a process of another unit")
         screen.send("\x1b")
         screen.wait_text("by UNIT, 2 units")
         screen.send("p")
         screen.wait_text(" processes", str(web.pid), "db.process")
         screen.send("p\x1b[B\x1b[B\r")
-        screen.wait_text("processes of web.process")
+        screen.wait_text(" of web.process")
         web.stop()
-        screen.wait_text("web.process has ended", "by UNIT, 1 units")
+        screen.wait_text("web.process has ended", "by UNIT, 1 unit")
         screen.send("q")
         expect_left(screen, 0)
 
