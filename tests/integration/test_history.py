@@ -67,19 +67,6 @@ def history_has_samples_and_trims(world):
 
 
 @test
-def history_without_statistics(world):
-    """What nobody has measured is null, and "-" in the table."""
-    world.run_daemon("[db.process]\nMode=observe\nStatistics=no\n")
-    world.service("db", *BURST).wait_for("phase idle")
-    world.wait_status("is found", "db.process", lambda row: row["anon_bytes"] > 100 * MIB)
-    history = world.json("history", "db.process")
-    check(history["samples"][-1]["anon_bytes"] > 0, f"{history}")
-    check_equal("live", history["samples"][-1]["live_bytes"], None)
-    check_equal("trims", history["trims"], [])
-    check("No trims." in world.ctl("history", "db.process").stdout, "the table does not say so")
-
-
-@test
 def history_since(world):
     trimmed(world)
     wait_until("there is a trim", lambda: world.json("history", "web.process")["trims"])
