@@ -7,20 +7,11 @@
 
 #include "core/policy.h"
 
-/* How a round ended. */
-enum mg_round_result {
-        MG_ROUND_DONE,
-        MG_ROUND_PARTIAL, /* some refused or were silent */
-        MG_ROUND_REFUSED, /* all that answered */
-        MG_ROUND_FAILED,  /* nobody answered */
-        _MG_ROUND_RESULT_MAX,
-};
-
 /* Upper bounds of the pauses, inclusive: MaxPause= is 50 ms unless set, and a huge heap's walk takes seconds. */
 #define MG_PAUSE_BOUNDS 11
 
 struct mg_tally {
-        uint64_t results[_MG_ROUND_RESULT_MAX];
+        uint64_t results[_MG_OUTCOME_MAX];
         uint64_t pauses[MG_PAUSE_BOUNDS +
                         1]; /* each counted in its own bucket; the last: above all bounds */
         uint64_t pause_sum_usec;
@@ -38,6 +29,3 @@ void tally_decision(struct mg_tally *tally, const struct mg_decision *decision, 
 
 /* MG_UNKNOWN for the last bucket, which has no bound. */
 uint64_t tally_pause_bound_usec(size_t bucket);
-
-enum mg_round_result outcome_result(const struct mg_outcome *outcome);
-const char *round_result_to_string(enum mg_round_result result); /* "done", "partial", ... */

@@ -72,15 +72,16 @@ static void put_last_trim(struct dict *dict, const struct unit *unit) {
         dict_nested_begin(dict, "last_trim");
         dict_u64(dict, "at_usec", unit->last_outcome_wall_usec);
         put_outcome(dict, &unit->last_outcome);
-        dict_string(dict, "result", round_result_to_string(outcome_result(&unit->last_outcome)));
+        dict_string(dict, "result", outcome_result_to_string(outcome_result(&unit->last_outcome)));
         dict_nested_end(dict);
 }
 
 /* Counters for those who plot them; a reason that has never held the unit is left out. */
 static void put_tally(struct dict *dict, const struct mg_tally *tally) {
         dict_nested_begin(dict, "results");
-        for (unsigned i = 0; i < _MG_ROUND_RESULT_MAX; i++)
-                dict_u64(dict, round_result_to_string((enum mg_round_result) i), tally->results[i]);
+        for (unsigned i = 0; i < _MG_OUTCOME_MAX; i++)
+                dict_u64(dict, outcome_result_to_string((enum mg_outcome_result) i),
+                         tally->results[i]);
         dict_nested_end(dict);
         dict_nested_begin(dict, "held_usec");
         for (unsigned i = 0; i < _MG_REASON_MAX; i++)
@@ -196,7 +197,7 @@ void bus_explanation(struct dict *dict, const struct unit *unit) {
 static void put_done(struct dict *dict, const struct trim_result *result) {
         const struct mg_outcome *outcome = &result->outcome;
 
-        dict_string(dict, "result", round_result_to_string(outcome_result(outcome)));
+        dict_string(dict, "result", outcome_result_to_string(outcome_result(outcome)));
         dict_u64(dict, "processes", outcome->n_asked + result->n_skipped);
         dict_u64(dict, "asked", outcome->n_asked);
         dict_u64(dict, "refused", outcome->n_refused);

@@ -13,6 +13,9 @@
  *                                      empty names: all; an unknown name: error NoSuchUnit
  *   ListProcesses(s unit) -> aa{sv}    unit pid command rss_anon_bytes swap_bytes live_bytes retained_bytes freeable_bytes agent
  *                                      ("loaded", or why not, in a word), agent_reason (in a sentence), agent_version, mode, thread, allocators (aa{sv}), stats_age_usec, stats_cost_usec, suspended
+ *   GetHistory(s unit, t since_usec) -> a{sv}  unit interval_usec history_bytes trims_forgotten, samples (aa{sv}: at_usec step_usec anon_bytes
+ *                                      live_bytes retained_bytes trim_above_bytes) and trims (aa{sv}: at_usec result reason before_bytes after_bytes
+ *                                      gain_bytes expected_bytes duration_usec pause_usec), the oldest first; realtime
  *   Explain(s unit) -> a{sv}           unit action reason text would_trim expected_bytes predicted_pause_usec, conditions (aa{sv}:
  *                                      name state quantity have want), settings (aa{sv}: key value file line)
  *   Advise(s unit) -> aa{sv}           the most useful first, at least one: kind confidence text gain_bytes (0: not a matter of bytes) value

@@ -22,14 +22,14 @@ static struct mg_outcome outcome_of(uint32_t asked, uint32_t answered, uint32_t 
 static void test_results(void **state) {
         static const struct {
                 uint32_t asked, answered, refused;
-                enum mg_round_result result;
+                enum mg_outcome_result result;
         } table[] = {
-                { 3, 3, 0, MG_ROUND_DONE },    { 3, 2, 0, MG_ROUND_PARTIAL },
-                { 3, 3, 1, MG_ROUND_PARTIAL }, { 3, 3, 3, MG_ROUND_REFUSED },
-                { 3, 1, 1, MG_ROUND_REFUSED }, { 3, 0, 0, MG_ROUND_FAILED },
-                { 0, 0, 0, MG_ROUND_FAILED },  { 1, 1, 2, MG_ROUND_REFUSED },
+                { 3, 3, 0, MG_OUTCOME_DONE },    { 3, 2, 0, MG_OUTCOME_PARTIAL },
+                { 3, 3, 1, MG_OUTCOME_PARTIAL }, { 3, 3, 3, MG_OUTCOME_REFUSED },
+                { 3, 1, 1, MG_OUTCOME_REFUSED }, { 3, 0, 0, MG_OUTCOME_FAILED },
+                { 0, 0, 0, MG_OUTCOME_FAILED },  { 1, 1, 2, MG_OUTCOME_REFUSED },
         };
-        uint64_t want[_MG_ROUND_RESULT_MAX] = {};
+        uint64_t want[_MG_OUTCOME_MAX] = {};
         uint64_t n_pauses = 0;
 
         for (size_t i = 0; i < MG_ELEMENTS(table); i++) {
@@ -42,7 +42,7 @@ static void test_results(void **state) {
         assert_memory_equal(tally.results, want, sizeof(want));
         for (size_t i = 0; i < MG_ELEMENTS(tally.pauses); i++)
                 n_pauses += tally.pauses[i];
-        assert_int_equal(n_pauses, want[MG_ROUND_DONE] + want[MG_ROUND_PARTIAL]);
+        assert_int_equal(n_pauses, want[MG_OUTCOME_DONE] + want[MG_OUTCOME_PARTIAL]);
         assert_int_equal(tally.pause_sum_usec, 700 * n_pauses);
 }
 
