@@ -11,6 +11,7 @@ from fake_daemon import Daemon, Gone, encode, rss_anon
 HOST = os.environ["MEMGUARD_TEST_HOST"]
 PRELOAD = os.environ["MEMGUARD_TEST_PRELOAD"]
 WORKLOADS = os.environ["MEMGUARD_TEST_WORKLOADS"]
+TALKATIVE = os.environ["MEMGUARD_TEST_TALKATIVE"]
 MUST_WORK = os.environ.get("MEMGUARD_MUST_WORK") == "1"
 MIB = 1 << 20
 
@@ -211,6 +212,18 @@ def test_bad_daemon():
                 raise AssertionError(f"{datagram} was answered {reply}")
             except Gone:
                 pass
+
+
+def test_texts_too_long():
+    """What does not fit a message is left out, and the agent serves; it does not come back again and again."""
+    with Service(TALKATIVE, MEMGUARD_DELAY="0") as service:
+        for message in service.peer.hello, service.peer.request("tune", BACKGROUND_THREAD=1):
+            talkative = heap(message, "jemalloc")
+            assert "too long" in talkative["NOTICE"] and "VERSION" not in talkative and "OPTIONS" not in talkative, message
+            assert talkative["CAN"] == "trim,tune", message
+        assert service.peer.request("stats", FORCE=1)["RESULT"] == "done"
+        assert service.peer.request("ping")["VERB"] == "pong"
+        assert service.daemon.accept(1.5) is None, "the agent came a second time"
 
 
 def test_descriptor_sent_along():
