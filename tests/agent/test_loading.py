@@ -175,6 +175,19 @@ def test_dynamic(directory):
     assert compare([path], True, 17).stderr == ""
 
 
+def test_fixed_place(directory):
+    """An executable at a fixed place that uses malloc's address: glibc still serves it, and its tops are in reach."""
+    source = PROGRAM.replace("int main(void) {", "void *(*volatile taken)(size_t) = malloc;\nint main(void) {")
+    path = build(directory, source, "cc", "-fno-pie", "-no-pie")
+    compare([path], True, 17)
+    daemon = Daemon()
+    with subprocess.Popen([path], stdout=subprocess.DEVNULL, env={**os.environ, "LD_PRELOAD": PRELOAD, "MEMGUARD_SOCKET": daemon.path,
+                                                                  "MEMGUARD_DELAY": "0"}):
+        hello = daemon.accept(10).hello
+    daemon.remove()
+    assert hello["HEAP0_SERVES_MALLOC"] == 1 and "arena-tops" in hello["HEAP0_CAN"], hello
+
+
 def test_static(directory):
     path = build(directory, PROGRAM, "cc", "-static")
     if not path:
