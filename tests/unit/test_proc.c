@@ -274,9 +274,9 @@ static void test_walk(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_stat),                cmocka_unit_test(test_cgroup),      cmocka_unit_test(test_fixture_status),
-                cmocka_unit_test(test_own_process), cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_walk),
+                cmocka_unit_test(test_stat),           cmocka_unit_test(test_cgroup),
+                cmocka_unit_test(test_fixture_status), cmocka_unit_test(test_own_process),
+                cmocka_unit_test(test_gone),           cmocka_unit_test(test_walk),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
