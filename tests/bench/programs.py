@@ -119,7 +119,11 @@ def get(port, path="/", times=1):
 
 
 def get_many(port, path, clients, times):
-    threads = [threading.Thread(target=get, args=(port, path, times)) for _ in range(clients)]
+    """A client that a slow machine keeps waiting gives up: it was load enough."""
+    def client():
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            get(port, path, times)
+    threads = [threading.Thread(target=client) for _ in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -166,7 +170,7 @@ class Perl(Program):
 
 
 class Node(Program):
-    reason = "V8's heap is its own"
+    reason = "its objects live on V8's own heap"
 
     def command(self):
         return [find(self.root, "/usr/bin/node", "/usr/bin/nodejs"), "--expose-gc", "-e", NODE]
@@ -223,7 +227,7 @@ class Nginx(Program):
 
     def load(self):
         wait_until("nginx answers", lambda: get(self.port, "/large")[0] == 200, READY_SECONDS)
-        get_many(self.port, "/large", 40, 3)
+        get_many(self.port, "/large", 20, 2)
 
     def health(self):
         return str(get(self.port, "/large")) + str(get(self.port, "/none")[0])
@@ -250,7 +254,7 @@ class Haproxy(Program):
 
     def load(self):
         wait_until("haproxy answers", lambda: get(self.port)[0] == 200, READY_SECONDS)
-        get_many(self.port, "/", 300, 20)
+        get_many(self.port, "/", 200, 10)
 
     def health(self):
         return str(get(self.port))
