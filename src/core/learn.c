@@ -17,6 +17,7 @@ void policy_init(struct mg_policy_state *state) {
         *state = (struct mg_policy_state){
                 .last_trim_usec = MG_UNKNOWN,
                 .last_live_bytes = MG_UNKNOWN,
+                .last_live_at_usec = MG_UNKNOWN,
                 .mass_free_at_usec = MG_UNKNOWN,
                 .checkpoint_seen_usec = MG_UNKNOWN,
                 .after_trim_footprint_bytes = MG_UNKNOWN,
@@ -97,9 +98,9 @@ static void rebase_times(
                 const struct mg_unit_config *config,
                 uint64_t now_usec) {
         uint64_t *past[] = {
-                &state->stuck_at_usec,        &state->last_trim_usec,  &state->mass_free_at_usec,
-                &state->checkpoint_seen_usec, &state->idle_since_usec, &state->last_cpu_at_usec,
-                &state->would_trim_at_usec,
+                &state->stuck_at_usec,        &state->last_trim_usec,    &state->mass_free_at_usec,
+                &state->checkpoint_seen_usec, &state->idle_since_usec,   &state->last_cpu_at_usec,
+                &state->would_trim_at_usec,   &state->last_live_at_usec,
         };
 
         for (size_t i = 0; i < MG_ELEMENTS(past); i++)
@@ -189,19 +190,39 @@ static void watch_after_trim(
         }
 }
 
+struct told_live {
+        uint64_t bytes;
+        uint64_t at_usec; /* of the oldest statistics */
+        uint32_t processes;
+};
+
 /* As the agents last said, without the growth that account_unit() adds: only told figures show a fall. */
-static uint64_t told_live(const struct mg_unit_sample *sample, uint32_t *ret_processes) {
-        uint64_t live = 0;
-        uint32_t processes = 0;
+static struct told_live told_live(const struct mg_unit_sample *sample) {
+        struct told_live told = { .at_usec = MG_UNKNOWN };
 
         for (size_t i = 0; i < sample->n_processes; i++) {
                 if (account_process_retained(&sample->processes[i]) == MG_UNKNOWN)
                         continue;
-                live = mg_add_cap(live, sample->processes[i].live_bytes);
-                processes++;
+                told.bytes = mg_add_cap(told.bytes, sample->processes[i].live_bytes);
+                told.at_usec = MG_MIN(told.at_usec, sample->processes[i].stats_at_usec);
+                told.processes++;
         }
-        *ret_processes = processes;
-        return live;
+        return told;
+}
+
+/*
+ * How far live fell since the last statistics. What a round in between brought beyond what they promised was freed before it,
+ * and is served.
+ */
+static uint64_t fall_of_live(const struct mg_policy_state *state, const struct told_live *told) {
+        uint64_t fall = mg_sub_floor(state->last_live_bytes, told->bytes);
+
+        if (told->processes == 0 || told->processes != state->last_live_processes ||
+            state->last_live_bytes == MG_UNKNOWN)
+                return 0;
+        if (state->last_trim_usec == MG_UNKNOWN || state->last_live_at_usec > state->last_trim_usec)
+                return fall;
+        return mg_sub_floor(fall, mg_sub_floor(state->last_gain_bytes, state->last.expected_bytes));
 }
 
 /*
@@ -226,22 +247,18 @@ static void watch_live(
                 const struct mg_unit_config *config,
                 const struct mg_unit_sample *sample,
                 uint64_t now_usec) {
-        uint32_t processes;
-        uint64_t live = told_live(sample, &processes);
-        uint64_t bar = mass_free_bar(state, config);
+        struct told_live told = told_live(sample);
+        uint64_t fall = fall_of_live(state, &told);
 
-        if (processes > 0 && processes == state->last_live_processes &&
-            state->last_live_bytes != MG_UNKNOWN &&
-            mg_sub_floor(state->last_live_bytes, live) > bar) {
-                uint64_t fall = state->last_live_bytes - live;
-
+        if (fall > mass_free_bar(state, config)) {
                 if (state->mass_free_at_usec != MG_UNKNOWN)
                         fall = mg_add_cap(fall, state->mass_free_bytes);
                 state->mass_free_at_usec = now_usec;
                 state->mass_free_bytes = fall;
         }
-        state->last_live_bytes = processes > 0 ? live : MG_UNKNOWN;
-        state->last_live_processes = processes;
+        state->last_live_bytes = told.processes > 0 ? told.bytes : MG_UNKNOWN;
+        state->last_live_at_usec = told.at_usec;
+        state->last_live_processes = told.processes;
 }
 
 static void watch_checkpoint(

@@ -67,7 +67,7 @@ static const struct reason_text reason_texts[] = {
         [MG_REASON_BY_HAND] = { "by-hand", "an operator asked for it" },
         [MG_REASON_OFF] = { "off", "Mode=off" },
         [MG_REASON_PAUSED] = { "paused", "trimming is paused" },
-        [MG_REASON_NO_AGENT] = { "no-agent", "no process of the unit has an agent" },
+        [MG_REASON_NO_AGENT] = { "no-agent", "no process of the unit has an agent that answers" },
         [MG_REASON_NO_STATISTICS] = { "no-statistics", "no agent has reported its heap yet" },
         [MG_REASON_NOT_ACTIVE] = { "not-active", "the unit is starting, reloading or stopping" },
         [MG_REASON_BELOW_THRESHOLD] = { "below-threshold",

@@ -129,7 +129,8 @@ struct mg_policy_state {
         bool stuck_pending;      /* a round has ended: the next sample says what it left */
         uint64_t last_trim_usec; /* end of the last round; MG_UNKNOWN: never */
         uint64_t last_gain_bytes;
-        uint64_t last_live_bytes;     /* at the last statistics, to see a mass free */
+        uint64_t last_live_bytes;   /* at the last statistics, to see a mass free */
+        uint64_t last_live_at_usec; /* when those were taken, the oldest of them */
         uint32_t last_live_processes; /* a process that ends takes its live bytes along: no mass free */
         uint64_t mass_free_at_usec;   /* when one was seen; MG_UNKNOWN: never, or served */
         uint64_t mass_free_bytes;     /* by how much live fell; 0 for a checkpoint */

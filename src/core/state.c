@@ -44,6 +44,7 @@ static const struct field state_fields[] = {
         FIELD(KIND_U64, "LAST_TRIM_USEC", last_trim_usec),
         FIELD(KIND_U64, "LAST_GAIN_BYTES", last_gain_bytes),
         FIELD(KIND_U64, "LAST_LIVE_BYTES", last_live_bytes),
+        FIELD(KIND_U64, "LAST_LIVE_AT_USEC", last_live_at_usec),
         FIELD(KIND_U32, "LAST_LIVE_PROCESSES", last_live_processes),
         FIELD(KIND_U64, "MASS_FREE_AT_USEC", mass_free_at_usec),
         FIELD(KIND_U64, "MASS_FREE_BYTES", mass_free_bytes),
@@ -99,7 +100,6 @@ static const struct field state_fields[] = {
         FIELD(KIND_TREND, "LIVE", verdict.live),
         FIELD(KIND_TREND, "OTHER", verdict.other),
 };
-_Static_assert(MG_ELEMENTS(state_fields) <= 64, "the set of seen keys is one word");
 _Static_assert(sizeof(enum mg_reason) == sizeof(uint32_t), "enums are copied as 32 bits");
 
 /* FNV-1a: finds cut and changed files, not forgers, who could write the directory anyway. */
@@ -302,13 +302,13 @@ static const struct field *find_field(
         return NULL;
 }
 
-/* Every field once and nothing else. */
+/* Every field once and nothing else; no list of fields is longer than state_fields. */
 static int get_fields(
                 struct span text,
                 const struct field *fields,
                 size_t n_fields,
                 struct mg_policy_state *state) {
-        uint64_t seen = 0;
+        bool seen[MG_ELEMENTS(state_fields)] = {};
         size_t n_seen = 0;
         struct span line;
 
@@ -316,17 +316,16 @@ static int get_fields(
                 struct span value = line;
                 struct span key;
                 const struct field *field;
-                uint64_t bit;
 
                 if (!next_piece(&value, '=', &key) || key.length == line.length)
                         return -EBADMSG;
                 field = find_field(fields, n_fields, key);
                 if (!field)
                         return -EBADMSG;
-                bit = UINT64_C(1) << (field - fields);
-                if (seen & bit || get_field(field, value, (char *) state + field->offset) < 0)
+                if (seen[field - fields] ||
+                    get_field(field, value, (char *) state + field->offset) < 0)
                         return -EBADMSG;
-                seen |= bit;
+                seen[field - fields] = true;
                 n_seen++;
         }
         return n_seen == n_fields ? 0 : -EBADMSG;

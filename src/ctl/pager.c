@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The pager, chosen as systemd's tools choose it: $SYSTEMD_PAGER, $PAGER, less. Layer: ctl. */
+/* The pager, chosen as systemd's tools choose it: $SYSTEMD_PAGER, $PAGER, less, more, none. Layer: ctl. */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -14,11 +15,27 @@
 
 static pid_t pager_pid;
 
-/* NULL: none wanted. */
+/* What the user wants; NULL: did not say. */
 static const char *pager_command(void) {
-        const char *command = getenv("SYSTEMD_PAGER") ?: getenv("PAGER") ?: "less";
+        return getenv("SYSTEMD_PAGER") ?: getenv("PAGER");
+}
 
-        return *command && !mg_streq(command, "cat") ? command : NULL;
+static bool is_unwanted(const char *command) {
+        return command && (mg_streq(command, "") || mg_streq(command, "cat"));
+}
+
+static bool is_not_found(int status) {
+        return status < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127);
+}
+
+/* Where there is no pager at all. */
+static void pass_on(int input_fd) {
+        char bytes[4096];
+        ssize_t n;
+
+        while ((n = read(input_fd, bytes, sizeof(bytes))) > 0)
+                (void) fwrite(bytes, 1, (size_t) n, stdout);
+        (void) fflush(stdout);
 }
 
 static _Noreturn void run_pager(const char *command, int input_fd) {
@@ -26,10 +43,12 @@ static _Noreturn void run_pager(const char *command, int input_fd) {
         /* Quit when it fits on one screen, keep colours, leave the screen as it was. */
         setenv("LESS", getenv("SYSTEMD_LESS") ?: "FRSXMK", 1);
         setenv("LESSCHARSET", getenv("SYSTEMD_LESSCHARSET") ?: "utf-8", 1);
-        execl("/bin/sh", "sh", "-c", command, (char *) NULL);
-        /* No shell: pass everything on. */
-        execlp("cat", "cat", (char *) NULL);
-        _exit(EXIT_FAILURE);
+        if (command && !is_not_found(system(command)))
+                _exit(EXIT_SUCCESS);
+        execlp("less", "less", (char *) NULL);
+        execlp("more", "more", (char *) NULL);
+        pass_on(input_fd);
+        _exit(EXIT_SUCCESS);
 }
 
 void pager_open(void) {
@@ -38,7 +57,7 @@ void pager_open(void) {
         const char *command = pager_command();
         int ends[2];
 
-        if (pager_pid > 0 || ctl_options.no_pager || !command || !isatty(STDOUT_FILENO))
+        if (pager_pid > 0 || ctl_options.no_pager || is_unwanted(command) || !isatty(STDOUT_FILENO))
                 return;
         if (colors_enabled())
                 setenv("SYSTEMD_COLORS", "1", 1); /* the pipe is no terminal, the reader is */

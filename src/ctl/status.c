@@ -63,13 +63,13 @@ static void add_shown_members(json_t *units) {
 static void print_host_line(const json_t *host) {
         json_int_t cpu = member_integer(host, "self_cpu_permyriad", 0);
 
-        printf("memguard %s on %s: %s units, trimming %s, observing %s, no agent %s. Self: %s anon, "
+        printf("memguard %s on %s: %s unit%s, trimming %s, observing %s, no agent %s. Self: %s anon, "
                "%" JSON_INTEGER_FORMAT ".%02" JSON_INTEGER_FORMAT "%% CPU. PSI %s.%s\n",
                member_text(host, "version"), member_text(host, "hostname"),
-               member_text(host, "units"), member_text(host, "trimming"),
-               member_text(host, "observing"), member_text(host, "no_agent"),
-               member_size(host, "self_anon_bytes"), cpu / 100, cpu % 100,
-               member_true(host, "psi") ? "on" : "off",
+               member_text(host, "units"), member_integer(host, "units", 0) == 1 ? "" : "s",
+               member_text(host, "trimming"), member_text(host, "observing"),
+               member_text(host, "no_agent"), member_size(host, "self_anon_bytes"), cpu / 100,
+               cpu % 100, member_true(host, "psi") ? "on" : "off",
                member_true(host, "paused") ? " PAUSED: memguardctl resume --all." : "");
 }
 

@@ -23,28 +23,37 @@ static void print_outcome(const json_t *outcome) {
                member_text(outcome, "asked"), member_text(outcome, "processes"));
 }
 
-/* A hand-made trim that could not be made is a failure; one that brought little is not. */
-static bool has_failed(const json_t *outcome) {
-        return member_integer(outcome, "asked", 0) == 0;
+/* Why a hand-made trim could not be made, NULL when it was: one that brought little is no failure. */
+static const char *why_not(const json_t *outcome) {
+        const char *result = member_text(outcome, "result");
+
+        if (member_integer(outcome, "asked", 0) == 0)
+                return member_text(outcome, "reason");
+        if (mg_streq(result, "failed"))
+                return "no process that was asked has answered";
+        if (mg_streq(result, "refused"))
+                return "every process that was asked has refused";
+        return NULL;
 }
 
 int verb_trim(int argc, char **argv) {
         json_t *outcome MG_CLEANUP(json_decrefp) = NULL;
+        const char *obstacle;
 
         int exit_code = client_call(&outcome, "TrimUnit", "sb", argv[1], (int) ctl_options.dry_run);
         if (exit_code != CTL_OK)
                 return exit_code;
+        obstacle = ctl_options.dry_run ? NULL : why_not(outcome);
         if (ctl_options.json != JSON_OFF) {
                 exit_code = json_print(outcome);
                 if (exit_code != CTL_OK)
                         return exit_code;
         } else if (ctl_options.dry_run) {
                 print_prediction(outcome);
-        } else if (!has_failed(outcome)) {
-                print_outcome(outcome);
+        } else if (obstacle) {
+                fprintf(stderr, "memguardctl: %s was not trimmed: %s\n", argv[1], obstacle);
         } else {
-                fprintf(stderr, "memguardctl: %s was not trimmed: %s\n", argv[1],
-                        member_text(outcome, "reason"));
+                print_outcome(outcome);
         }
-        return !ctl_options.dry_run && has_failed(outcome) ? CTL_FAILED : CTL_OK;
+        return obstacle ? CTL_FAILED : CTL_OK;
 }

@@ -22,8 +22,8 @@ struct process {
         struct mg_proc proc;
         uid_t uid;
         bool had_agent;
-        bool gone;     /* it has ended; freed at the next tick */
-        char comm[20]; /* 15, a newline, a NUL, as the kernel gives it */
+        bool gone; /* it has ended; freed at the next tick */
+        char comm[16];
         uint64_t round_before_bytes; /* RssAnon + swap when its unit's round began; MG_UNKNOWN: none, or new since */
         struct mg_process_sample sample; /* as of the last tick and the last statistics */
 };

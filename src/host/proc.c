@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -18,6 +19,8 @@
 #include "host/lines.h"
 
 #define PROC_PATH_MAX 512
+/* 15 bytes of a program, up to 63 of a kernel thread. */
+#define COMM_TEXT_MAX 80
 /* stat and statm are one line of numbers; the longest possible stat has under 1,100 characters. */
 #define PROC_LINE_MAX 2048
 /* One line a hierarchy, each with a path of at most PATH_MAX. */
@@ -143,11 +146,17 @@ int proc_cgroup_path(const char *proc_root, pid_t pid, char *ret_path, size_t si
 }
 
 int proc_comm(const char *proc_root, pid_t pid, char *ret_comm, size_t size) {
-        ssize_t n = read_file(proc_root, pid, "comm", ret_comm, size);
+        char text[COMM_TEXT_MAX];
+
+        ssize_t n = read_file(proc_root, pid, "comm", text, sizeof(text));
         if (n < 0)
                 return (int) n;
-        if (n > 0 && ret_comm[n - 1] == '\n')
-                ret_comm[n - 1] = '\0';
+        if (n > 0 && text[n - 1] == '\n')
+                n--;
+        if ((size_t) n >= size)
+                return -ENAMETOOLONG;
+        memcpy(ret_comm, text, (size_t) n);
+        ret_comm[n] = '\0';
         return 0;
 }
 

@@ -33,6 +33,7 @@ int proc_start_time(const char *proc_root, pid_t pid, uint64_t *ret_start_time);
 /* The cgroup that says which unit it is in (proc_cgroup_parse()); "/" also where the kernel has no cgroups. */
 int proc_cgroup_path(const char *proc_root, pid_t pid, char *ret_path, size_t size);
 
+/* Without the newline. 16 bytes hold any program's name; kernel threads may have longer ones. */
 int proc_comm(const char *proc_root, pid_t pid, char *ret_comm, size_t size);
 
 /*

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The operator's side: observe, trim by hand, dry run, pause, reload, explain, exit codes."""
+import contextlib
 import json
 import os
 import pwd
 import signal
+import subprocess
 
 from harness import ALWAYS, MIB, Skip, check, check_equal, intervals, test, wait_until
 
@@ -14,6 +16,30 @@ BURST = ("c1-arenas", "--blocks=1024")
 def one_line_on_stderr(done):
     check(done.stdout == "", f"stdout: {done.stdout!r}")
     check_equal(f"lines of {done.stderr!r}", len(done.stderr.splitlines()), 1)
+
+
+def on_a_terminal(world, *arguments, **env):
+    """What memguardctl with a terminal as its standard output shows there."""
+    ours, theirs = os.openpty()
+    ctl = subprocess.Popen([world.build.memguardctl, *arguments], stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL, env={**os.environ, **env})
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: everybody has closed it
+        while piece := os.read(ours, 4096):
+            shown += piece
+    os.close(ours)
+    return ctl.wait(), shown.decode().replace("\r", "")
+
+
+@test
+def a_pager_that_is_missing_swallows_nothing(world):
+    config = f"{world.directory}/paged.ini"
+    with open(config, "w") as file:
+        file.write("[web.service]\nTrimAbove=1G\n")
+    for env in ({"SYSTEMD_PAGER": "there-is-no-such-pager"}, {"PATH": "/nonexistent", "SYSTEMD_PAGER": "more"}, {"SYSTEMD_PAGER": ""}, {"SYSTEMD_PAGER": "tail -n 1"}):
+        code, shown = on_a_terminal(world, "cat-config", config, **env)
+        check_equal(f"exit code with {env}", code, 0)
+        check("TrimAbove=1G" in shown, f"shown with {env}: {shown!r}")
 
 
 @test
@@ -75,6 +101,17 @@ def max_pause_binds_the_hand_too(world):
     done = world.ctl("trim", "web.process")
     check(done.returncode == 1, f"exit code {done.returncode}: {done.stdout} {done.stderr}")
     check(web.rss_anon() > 100 * MIB, "trimmed in spite of MaxPause=")
+
+
+@test
+def trim_by_hand_without_an_answer_fails(world):
+    world.run_daemon("[web.process]\nMode=observe\nMaxPause=10s\n", AgentTimeoutSec="1s")
+    web = world.peer("web", "hang").wait_for("hello")
+    world.wait_status("is measured", "web.process", lambda row: (row["freeable_bytes"] or 0) > 64 * MIB)
+    done = world.ctl("trim", "web.process")
+    check_equal("exit code", (done.returncode, done.stdout), (1, ""))
+    check("web.process was not trimmed" in done.stderr and "answer" in done.stderr, f"says: {done.stderr}")
+    check(web.rss_anon() > 100 * MIB, "the peer lost its memory")
 
 
 @test

@@ -328,6 +328,35 @@ static void test_mass_free_waits_for_the_cooldown(void **state) {
         assert_int_equal(u.trims[1].at_usec - u.trims[0].at_usec, MIN(5));
 }
 
+/* Statistics from before a trim say of what it gave back that it is live: that they fall afterwards is no news. */
+static void test_mass_free_before_a_trim_is_served(void **state) {
+        struct sim_unit u;
+
+        sim_init(&u);
+        u.live = MIB(300);
+        sim_run(&u, MIN(1));
+        u.state.last_trim_usec = u.now_usec;
+        u.state.last_gain_bytes = MIB(250);
+        u.state.last.expected_bytes = MIB(100);
+        u.live = MIB(140);
+        u.soft = MIB(100);
+        sim_run(&u, MIN(1));
+        assert_int_equal(u.state.mass_free_at_usec, MG_UNKNOWN);
+        assert_int_equal(u.n_trims, 0);
+
+        /* More than that has been freed since. */
+        sim_init(&u);
+        u.live = MIB(400);
+        sim_run(&u, MIN(1));
+        u.state.last_trim_usec = u.now_usec;
+        u.state.last_gain_bytes = MIB(250);
+        u.state.last.expected_bytes = MIB(100);
+        u.live = MIB(100);
+        u.soft = MIB(150);
+        assert_true(sim_tick(&u));
+        assert_int_equal(u.trims[0].reason, MG_REASON_MASS_FREE);
+}
+
 /* What was freed and is in use again by then is not asked for. */
 static void test_mass_free_expires(void **state) {
         struct sim_unit u;
@@ -573,6 +602,7 @@ int main(void) {
                 cmocka_unit_test(test_refill_is_forgotten),
                 cmocka_unit_test(test_mass_free),
                 cmocka_unit_test(test_mass_free_waits_for_the_cooldown),
+                cmocka_unit_test(test_mass_free_before_a_trim_is_served),
                 cmocka_unit_test(test_mass_free_expires),
                 cmocka_unit_test(test_pinned_mass_frees_need_more_each_time),
                 cmocka_unit_test(test_end_of_a_process_is_no_mass_free),

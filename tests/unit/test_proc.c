@@ -171,7 +171,7 @@ static void test_fixture_status(void **state) {
 static void test_own_process(void **state) {
         struct mg_proc proc;
         struct mg_proc_status status;
-        char text[4096], link[4096] = "";
+        char text[4096], link[4096] = "", comm[16];
         uint64_t before, after, start, usec;
         size_t size = 16 * 1024 * 1024;
 
@@ -202,6 +202,11 @@ static void test_own_process(void **state) {
         assert_int_equal(proc_cgroup_path("/proc", getpid(), text, sizeof(text)), 0);
         assert_int_equal(text[0], '/');
 
+        /* A name of full length fits into what holds it and its end. */
+        assert_int_equal(prctl(PR_SET_NAME, "fifteen-letters"), 0);
+        assert_int_equal(proc_comm("/proc", getpid(), comm, sizeof(comm)), 0);
+        assert_string_equal(comm, "fifteen-letters");
+        assert_int_equal(proc_comm("/proc", getpid(), comm, sizeof(comm) - 1), -ENAMETOOLONG);
         assert_int_equal(prctl(PR_SET_NAME, "a) b (c"), 0);
         assert_int_equal(proc_comm("/proc", getpid(), text, sizeof(text)), 0);
         assert_string_equal(text, "a) b (c");

@@ -10,6 +10,7 @@ MESSAGE_PRESSURE = '0a1a656710244ead8b9325bea547693b'
 MESSAGE_LIVE_OVER_LIMIT = '52d5a373dcd84d9e8fecb21839d38392'
 MESSAGE_NO_PRESSURE = '932f378cc53f4fab8b215799cb623cce'
 HIGH = 200 * MIB
+SCRIPT = '/run/memguard-c14.sh'
 
 # Thresholds that are never reached: only pressure makes a trim due.
 ONLY_PRESSURE = 'Mode=trim\nTrimAbove=8G\nMinGain=16M\nMaxPause=20s\nCooldownSec=1h'
@@ -51,13 +52,14 @@ def armed():
 @check('pressure: MemoryHigh= is hit while memory is retained: one trim at once; by live memory: an alert (C14)')
 def c14():
     need_psi()
-    # 100 MiB of a burst stay retained while live memory grows: first to the limit, then, after the trim, to it once more.
-    command = f'{WORKLOADS}/c4-leak --size=100M --rate=4M --period=100000'
+    # One process retains 128 MiB, the live memory of the other grows: first to the limit, then, after the trim, to it once more.
+    write(SCRIPT, f'{WORKLOADS}/c1-arenas --blocks=1024 &\nexec {WORKLOADS}/c4-leak --size=1M --rate=4M --period=100000\n')
+    command = f'/bin/sh {SCRIPT}'
     limit = (f'MemoryHigh={HIGH}', 'MemorySwapMax=0', 'Environment=MEMGUARD_THREAD=always')
-    with service('c14.service', command, ONLY_PRESSURE, properties=limit) as unit:
+    with service('c14.service', command, ONLY_PRESSURE + '\nWhen=pressure', properties=limit) as unit:
         path = cgroup(unit) + '/memory.high'
         expect_equal(read(path), str(HIGH), 'memory.high')
-        wait_until(lambda: (r := known_status(unit)) and (r['retained_bytes'] or 0) > 60 * MIB, 'the burst is retained', 180)
+        wait_until(lambda: (r := known_status(unit)) and (r['retained_bytes'] or 0) > 100 * MIB, 'one process retains', 180)
         entry = wait_until(lambda: trims_of(unit), 'the limit made a trim due', 240)[0]
         expect_equal(entry['MEMGUARD_REASON'], 'pressure', 'reason')
         expect(int(entry['MEMGUARD_BEFORE_BYTES']) > 160 * MIB, f'trimmed before there was pressure: {entry["MESSAGE"]}')

@@ -186,4 +186,5 @@ def why():
                                       (f'{c12} threads', ('User=nobody', 'PrivateUsers=yes'), 'loaded')):
         with service('why.service', command, properties=properties) as unit:
             wait_until(lambda: known_status(unit), 'the daemon knows it')
-            wait_until(lambda: [p['agent'] for p in processes(unit)] == [want], f'{want}: {command} {properties}')
+            wait_until(lambda: [p['agent'] for p in processes(unit)] == [want],
+                       lambda: f'{want}: {command} {properties}: {processes(unit)}')

@@ -10,6 +10,7 @@ import glob
 import importlib
 import json
 import os
+import pwd
 import subprocess
 import time
 import traceback
@@ -83,7 +84,8 @@ def diagnose():
 def run(*command, ok=True, user=None, timeout=600, **more):
     """Runs a command. OK: True, it must succeed; False, it must fail; None, either."""
     if user:
-        command = ('setpriv', '--reuid', user, '--regid', user, '--clear-groups', *command)
+        group = str(pwd.getpwnam(user).pw_gid)
+        command = ('setpriv', '--reuid', user, '--regid', group, '--clear-groups', *command)
     result = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **more)
     if ok is not None and (result.returncode == 0) != ok:
         raise AssertionError(f'{" ".join(command)}: exit {result.returncode}\n{result.stdout}{result.stderr}')
@@ -103,14 +105,14 @@ def is_active(unit):
 
 
 def wait_until(condition, what, seconds=90):
-    """Returns the first true value of CONDITION()."""
+    """Returns the first true value of CONDITION(). WHAT: a text, or what gives one at the end of a wait in vain."""
     end = time.monotonic() + seconds * SLOWNESS
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f'waited {seconds * SLOWNESS:.0f} s in vain: {what}')
+            raise AssertionError(f'waited {seconds * SLOWNESS:.0f} s in vain: {what() if callable(what) else what}')
         time.sleep(0.3)
 
 
