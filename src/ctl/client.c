@@ -5,37 +5,26 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <systemd/sd-bus.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/macros.h"
 #include "ctl/bus_json.h"
 #include "ctl/ctl.h"
 #include "host/bus_api.h"
+#include "host/private_socket.h"
 
 /* A trim is answered when the whole round of a unit is over: AgentTimeoutSec= for each of its processes. */
 #define CALL_TIMEOUT_USEC (5 * MG_USEC_PER_MIN)
 
-/* By descriptor and not by address, whose escaping libsystemd leaves to its callers. */
 static int open_private_socket(const char *directory, sd_bus **ret_bus) {
         MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         MG_CLEANUP(file_closep) int fd = -EBADF;
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-        int n =
-                        snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", directory,
-                                 MG_BUS_SOCKET);
-        if (n < 0 || (size_t) n >= sizeof(address.sun_path))
-                return -ENAMETOOLONG;
-        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0)
-                return -errno;
-        if (connect(fd, (struct sockaddr *) &address, sizeof(address)) < 0)
-                return -errno;
-        int r = sd_bus_new(&bus);
+        int r = private_socket_connect(directory, &fd);
+        if (r < 0)
+                return r;
+        r = sd_bus_new(&bus);
         if (r < 0)
                 return r;
         r = sd_bus_set_fd(bus, fd, fd);

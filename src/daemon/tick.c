@@ -236,6 +236,7 @@ static void decide(struct unit *unit, uint64_t now_usec) {
         if (policy_step(&unit->policy, &unit->config, &sample, now_usec, &unit->decision))
                 tell_verdict(unit, verdict_before);
         tell_hold(unit, reason_before, now_usec);
+        tally_decision(&unit->tally, &unit->decision, now_usec);
         unit->decided = true;
         if (account->anon_known)
                 history_add(&unit->history, account->anon_bytes,
