@@ -6,6 +6,9 @@ _memguardctl_verbs() {
         local -a verbs=(
                 'status:the host and a row a unit, or units in detail'
                 'list-processes:processes, their allocators and agents'
+                'top:the units, kept up to date on the screen'
+                'history:what a unit looked like, and its trims'
+                'plot:the same drawn, on the terminal or into a file'
                 'survey:rank the units that an agent would help'
                 'enroll:give a service an agent, to be observed'
                 'withdraw:take back what enroll wrote'
@@ -60,6 +63,9 @@ _memguardctl() {
                 '--all[pause, resume: every unit]' \
                 '--restart[enroll, withdraw: restart the service at once]' \
                 '--print[enroll: only say what would be written]' \
+                '--since=[history, plot: leave out what is older]:time:(10min 1h 1d today yesterday)' \
+                '(-o --output)'{-o+,--output=}'[plot: draw into an SVG or PNG file]:file:_files' \
+                '--interval=[top: refresh so often]:time:(1s 2s 5s 10s)' \
                 '--user[enroll, withdraw: a unit of the calling user]' \
                 '--root=[enroll, withdraw: write below a directory alone]:directory:_directories' \
                 '1: :_memguardctl_verbs' \
@@ -71,7 +77,7 @@ _memguardctl() {
         status)
                 _memguardctl_units && ret=0
                 ;;
-        list-processes | explain | advise | trim | pause | resume)
+        history | plot | list-processes | explain | advise | trim | pause | resume)
                 (( $#line <= 2 )) && _memguardctl_units && ret=0
                 ;;
         enroll)

@@ -69,6 +69,25 @@ struct mg_process_sample {
         bool busy;      /* a request is in flight */
 };
 
+/* Of which nothing is known yet but who it is. */
+static inline struct mg_process_sample process_sample_unknown(pid_t pid, uint64_t start_time) {
+        return (struct mg_process_sample){
+                .pid = pid,
+                .start_time = start_time,
+                .rss_anon_bytes = MG_UNKNOWN,
+                .swap_bytes = MG_UNKNOWN,
+                .base_bytes = MG_UNKNOWN,
+                .live_bytes = MG_UNKNOWN,
+                .system_bytes = MG_UNKNOWN,
+                .estimate_bytes = MG_UNKNOWN,
+                .free_chunks = MG_UNKNOWN,
+                .arenas = MG_UNKNOWN,
+                .stats_at_usec = MG_UNKNOWN,
+                .cache_bytes = MG_UNKNOWN,
+                .stats_rss_bytes = MG_UNKNOWN,
+        };
+}
+
 struct mg_unit_sample {
         enum mg_source source;
         enum mg_activity activity;

@@ -117,28 +117,12 @@ static int get_process(
         return r;
 }
 
-static void init_process(struct mg_process_sample *process, size_t number) {
-        *process = (struct mg_process_sample){
-                .pid = (pid_t) (number + 1),
-                .rss_anon_bytes = MG_UNKNOWN,
-                .swap_bytes = MG_UNKNOWN,
-                .base_bytes = MG_UNKNOWN,
-                .live_bytes = MG_UNKNOWN,
-                .system_bytes = MG_UNKNOWN,
-                .estimate_bytes = MG_UNKNOWN,
-                .free_chunks = MG_UNKNOWN,
-                .arenas = MG_UNKNOWN,
-                .stats_at_usec = MG_UNKNOWN,
-                .stats_rss_bytes = MG_UNKNOWN,
-        };
-}
-
 /* The line stands for its only process, whose resident memory is the unit's. */
 static int get_only_process(const json_t *object, struct trace_line *line, char *complaint) {
         struct mg_process_sample *process = &line->processes[0];
         int r;
 
-        init_process(process, 0);
+        *process = process_sample_unknown(1, 0);
         r = get_process(object, line->at_usec, process, complaint);
         if (process->rss_anon_bytes == MG_UNKNOWN)
                 process->rss_anon_bytes = line->sample.memory.anon_bytes;
@@ -159,7 +143,7 @@ static int get_processes(const json_t *object, struct trace_line *line, char *co
         }
         line->sample.n_processes = json_array_size(list);
         for (size_t i = 0; i < line->sample.n_processes && r == 0; i++) {
-                init_process(&line->processes[i], i);
+                line->processes[i] = process_sample_unknown((pid_t) (i + 1), 0);
                 r = get_process(json_array_get(list, i), line->at_usec, &line->processes[i],
                                 complaint);
         }

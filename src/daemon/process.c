@@ -9,24 +9,6 @@
 #include "daemon/peer.h"
 #include "daemon/unit.h"
 
-static void init_sample(struct process *process) {
-        process->sample = (struct mg_process_sample){
-                .pid = process->proc.pid,
-                .start_time = process->proc.start_time,
-                .rss_anon_bytes = MG_UNKNOWN,
-                .swap_bytes = MG_UNKNOWN,
-                .base_bytes = MG_UNKNOWN,
-                .live_bytes = MG_UNKNOWN,
-                .system_bytes = MG_UNKNOWN,
-                .estimate_bytes = MG_UNKNOWN,
-                .free_chunks = MG_UNKNOWN,
-                .arenas = MG_UNKNOWN,
-                .stats_at_usec = MG_UNKNOWN,
-                .cache_bytes = MG_UNKNOWN,
-                .stats_rss_bytes = MG_UNKNOWN,
-        };
-}
-
 /* The tick fills the manager's scratch for the largest unit; growing it here keeps the tick free of allocations. */
 static int reserve_samples(struct manager *manager, size_t needed) {
         struct mg_process_sample *samples;
@@ -44,7 +26,7 @@ static int reserve_samples(struct manager *manager, size_t needed) {
 
 void process_renew(struct process *process) {
         (void) proc_comm("/proc", process->proc.pid, process->comm, sizeof(process->comm));
-        init_sample(process);
+        process->sample = process_sample_unknown(process->proc.pid, process->proc.start_time);
 }
 
 int process_new(struct unit *unit,

@@ -37,6 +37,7 @@ CASES = [
     ('memguardctl --runtime-directory=/elsewhere advise post\t', '--runtime-directory=/elsewhere advise postgresql@15-main.service'),
     ('memguardctl --runtime-directory=/elsewhere trim ngi\t', '--runtime-directory=/elsewhere trim ngi'),
     ('memguardctl --json=pre\t survey', '--json=pretty survey'),
+    ('memguardctl plot --since=yest\tngi\t', 'plot --since=yesterday nginx.service'),
     ('memguardctl log-level deb\t', 'log-level debug'),
     ('memguardctl enroll mari\t', 'enroll mariadb.service'),
     ('memguardctl explain nginx.service red\t', 'explain nginx.service red'),

@@ -42,6 +42,7 @@ static int system_stranger(void) {
         if (!bus || call_system(bus, NULL, "GetHost", NULL) < 0 ||
             call_system(bus, NULL, "ListUnits", "as", 0) < 0 ||
             call_system(bus, NULL, "Explain", "s", "hog.service") < 0 ||
+            call_system(bus, NULL, "GetHistory", "st", "hog.service", UINT64_C(0)) < 0 ||
             call_system(bus, NULL, "ListProcesses", "s", "") < 0 ||
             call_system(bus, NULL, "GetLogLevel", NULL) < 0 ||
             call_system(bus, NULL, "TrimUnit", "sb", "hog.service", 1) < 0)
