@@ -17,6 +17,7 @@
 
 #include "base/macros.h"
 #include "bus_fixture.h"
+#include "daemon/bus_server.h"
 
 static int call_system(
                 sd_bus *bus,
@@ -351,9 +352,10 @@ static void test_hanging_polkit(void **state) {
         for (int i = 0; i < 20; i++) {
                 int status = run_as_nobody(impatient);
 
-                /* After sixteen of them there is no room for anybody; before, each had four. */
+                /* Each has four; after sixteen of them there is no room for anybody, until the first have waited in vain. */
                 assert_int_equal(status, 0);
-                assert_int_equal(questions, MG_MIN(4 * (i + 1), 64));
+                assert_true(questions >= (unsigned) MG_MIN(4 * (i + 1), 64));
+                assert_true(manager->bus->n_authorizations <= 64);
         }
         assert_false(unit_find(manager, "hang.service")->paused);
         /* The bus goes, and with it all who wait on it. */
