@@ -138,7 +138,7 @@ static int get_last_trim(
         struct dict dict = { .message = reply };
 
         dict_begin(&dict);
-        if ((*unit)->last_outcome_wall_usec > 0)
+        if ((*unit)->last_round_wall_usec > 0)
                 bus_last_trim(&dict, *unit);
         dict_end(&dict);
         return dict.error;

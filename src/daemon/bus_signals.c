@@ -27,7 +27,7 @@ static struct unit_shown look(const struct unit *unit) {
                 .verdict = (uint8_t) unit->policy.verdict.verdict,
                 .reason = (uint8_t) (unit->decided ? unit->decision.reason : _MG_REASON_MAX),
                 .trims = (uint32_t) unit->policy.trims,
-                .last_trim_usec = unit->last_outcome_wall_usec,
+                .last_trim_usec = unit->last_round_wall_usec,
         };
 }
 

@@ -42,9 +42,9 @@ static void put_decision(struct dict *dict, const struct unit_facts *facts) {
 }
 
 void bus_last_trim(struct dict *dict, const struct unit *unit) {
-        dict_u64(dict, "at_usec", unit->last_outcome_wall_usec);
-        put_outcome(dict, &unit->last_outcome);
-        dict_string(dict, "result", outcome_result_to_string(outcome_result(&unit->last_outcome)));
+        dict_u64(dict, "at_usec", unit->last_round_wall_usec);
+        put_outcome(dict, &unit->policy.last);
+        dict_string(dict, "result", outcome_result_to_string(outcome_result(&unit->policy.last)));
 }
 
 void bus_allocators(struct dict *dict, const struct unit *unit) {
@@ -100,7 +100,7 @@ void bus_unit(struct dict *dict, struct unit *unit) {
         dict_u64(dict, "agents", facts.agents);
         dict_u64(dict, "agents_lost", count_lost_agents(unit));
         put_decision(dict, &facts);
-        if (unit->last_outcome_wall_usec > 0) {
+        if (unit->last_round_wall_usec > 0) {
                 dict_nested_begin(dict, "last_trim");
                 bus_last_trim(dict, unit);
                 dict_nested_end(dict);

@@ -128,8 +128,7 @@ static void forget(struct unit *unit) {
         unit->checkpoint_at_usec = MG_UNKNOWN;
         unit->cpu_usage_usec = MG_UNKNOWN;
         unit->pressure = (struct unit_pressure){};
-        unit->last_outcome = (struct mg_outcome){};
-        unit->last_outcome_wall_usec = 0;
+        unit->last_round_wall_usec = 0;
         unit->summary_day = 0;
         unit->summary_trims = 0;
         unit->summary_trimmed_bytes = 0;

@@ -82,13 +82,12 @@ struct unit {
         struct mg_policy_state policy;
         struct mg_decision decision; /* of the last tick */
         bool decided;
-        uint64_t due_since_usec;  /* a trim waits for its turn; MG_UNKNOWN: none */
-        struct trim_round *round; /* in flight; NULL: none */
-        struct mg_tally tally;    /* for the metrics */
-        struct mg_outcome last_outcome;
-        uint64_t last_outcome_wall_usec; /* realtime of its end; 0: no round yet */
-        uint64_t summary_day;   /* of the last daily summary: days since the unit was met */
-        uint64_t summary_trims; /* counters as of then */
+        uint64_t due_since_usec;       /* a trim waits for its turn; MG_UNKNOWN: none */
+        struct trim_round *round;      /* in flight; NULL: none */
+        struct mg_tally tally;         /* for the metrics */
+        uint64_t last_round_wall_usec; /* realtime of its end; 0: none since the daemon runs */
+        uint64_t summary_day;          /* of the last daily summary: days since the unit was met */
+        uint64_t summary_trims;        /* counters as of then */
         uint64_t summary_trimmed_bytes;
         uint64_t summary_would_trim;
         uint64_t summary_pause_usec; /* the longest since */

@@ -309,7 +309,7 @@ static void fill_unit(struct unit *unit) {
         unit->policy.trims = 2;
         unit->policy.trimmed_bytes = 900 * MG_MIB;
         unit->policy.would_trim = 7;
-        unit->last_outcome = (struct mg_outcome){
+        unit->policy.last = (struct mg_outcome){
                 .before_bytes = 1300 * MG_MIB,
                 .after_bytes = 850 * MG_MIB,
                 .expected_bytes = 500 * MG_MIB,
@@ -319,7 +319,7 @@ static void fill_unit(struct unit *unit) {
                 .n_answered = 3,
                 .n_refused = 1,
         };
-        unit->last_outcome_wall_usec = 1700000000000000;
+        unit->last_round_wall_usec = 1700000000000000;
 }
 
 static void test_unit(void **state) {
@@ -462,9 +462,9 @@ static void test_get_history(void **state) {
                                                  64 * MG_MIB },
                     now_usec + 5 * MG_USEC_PER_SEC);
         fill_unit(unit);
-        unit->last_outcome.ended_usec = now_usec;
-        unit->last_outcome.reason = MG_REASON_THRESHOLD;
-        history_trimmed(&unit->history, &unit->last_outcome);
+        unit->policy.last.ended_usec = now_usec;
+        unit->policy.last.reason = MG_REASON_THRESHOLD;
+        history_trimmed(&unit->history, &unit->policy.last);
         call(MANAGER, "GetHistory", "st", "hog.service", UINT64_C(0));
         expect_ok();
         expect("/unit", "s:hog.service");

@@ -276,7 +276,7 @@ static void test_properties(void **state) {
         need_root();
         unit->policy.trims = 3;
         unit->policy.trimmed_bytes = 4096;
-        unit->last_outcome_wall_usec = 77;
+        unit->last_round_wall_usec = 77;
         call(HOG, PROPERTIES, "GetAll", MG_BUS_UNIT_INTERFACE);
         for (size_t i = 0; i < MG_ELEMENTS(members); i++)
                 if (!strstr(answer, members[i]))
@@ -304,7 +304,7 @@ static void test_signals(void **state) {
         unit->paused = true;
         unit->policy.trims = 2;
         unit->policy.trimmed_bytes = 8192;
-        unit->last_outcome_wall_usec = 99;
+        unit->last_round_wall_usec = 99;
         bus_tick(manager->bus);
         bus_tick(manager->bus);
         expect_heard("changed " HOG " Paused=yes Trims=2 TrimmedBytes=8192 LastTrim=a{sv}");
