@@ -19,8 +19,8 @@ _memguardctl_enrolled() {
 _memguardctl() {
         local cur=${COMP_WORDS[COMP_CWORD]} word verb= i
         local -a connection=()
-        local verbs="status survey enroll withdraw list-processes explain advise trim pause resume reload check-config cat-config simulate log-level"
-        local options="--help --version --runtime-directory= --config= --json= --no-pager --no-legend --dry-run --all --restart --print --user --root= -j -h"
+        local verbs="status top history plot survey enroll withdraw list-processes explain advise trim pause resume reload check-config cat-config simulate log-level"
+        local options="--help --version --runtime-directory= --config= --json= --no-pager --no-legend --dry-run --all --restart --print --user --root= --since= --output= --interval= -o -j -h"
 
         for ((i = 1; i < COMP_CWORD; i++)); do
                 word=${COMP_WORDS[i]}
@@ -30,9 +30,10 @@ _memguardctl() {
                         connection=(--runtime-directory="${COMP_WORDS[i + 2]}")
                         ((i += 2))
                         ;;
-                --json | --config | --root)
+                --json | --config | --root | --since | --output | --interval)
                         ((i += 2))
                         ;;
+                -o) ((i += 1)) ;;
                 -*) ;;
                 *)
                         [[ -n $verb ]] || verb=$word
@@ -45,9 +46,15 @@ _memguardctl() {
                 [[ $cur == "=" ]] && cur= || name=${COMP_WORDS[COMP_CWORD - 2]}
                 case $name in
                 --json) mapfile -t COMPREPLY < <(compgen -W "short pretty off" -- "$cur") ;;
-                --config) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+                --since) mapfile -t COMPREPLY < <(compgen -W "10min 1h 1d today yesterday" -- "$cur") ;;
+                --interval) mapfile -t COMPREPLY < <(compgen -W "1s 2s 5s 10s" -- "$cur") ;;
+                --config | --output) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
                 --runtime-directory | --root) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
                 esac
+                return
+        fi
+        if [[ ${COMP_WORDS[COMP_CWORD - 1]} == -o ]]; then
+                mapfile -t COMPREPLY < <(compgen -f -- "$cur")
                 return
         fi
         if [[ $cur == -* ]]; then
@@ -57,7 +64,7 @@ _memguardctl() {
         fi
         case $verb in
         "") mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$cur") ;;
-        status | list-processes | explain | advise | trim | pause | resume)
+        status | history | plot | list-processes | explain | advise | trim | pause | resume)
                 mapfile -t COMPREPLY < <(compgen -W "$(_memguardctl_units "${connection[@]}")" -- "$cur")
                 ;;
         enroll) mapfile -t COMPREPLY < <(compgen -W "$(_memguardctl_services)" -- "$cur") ;;

@@ -44,12 +44,13 @@ enum stat {
         STAT_METADATA,
         STAT_RESIDENT,
         STAT_MAPPED,
+        STAT_RETAINED,
         _STAT_MAX,
 };
 
 static const char *const stat_names[_STAT_MAX] = { "stats.allocated", "stats.active",
-                                                   "stats.metadata", "stats.resident",
-                                                   "stats.mapped" };
+                                                   "stats.metadata",  "stats.resident",
+                                                   "stats.mapped",    "stats.retained" };
 
 struct mib {
         size_t words[MIB_WORDS];
@@ -305,6 +306,8 @@ static int stats(const struct mg_heap *heap, struct mg_heap_message *message) {
         message->number[MG_HEAP_SYSTEM_BYTES] = value[STAT_MAPPED];
         message->number[MG_HEAP_RESIDENT_BYTES] = value[STAT_RESIDENT];
         message->number[MG_HEAP_METADATA_BYTES] = value[STAT_METADATA];
+        message->number[MG_HEAP_ACTIVE_BYTES] = value[STAT_ACTIVE];
+        message->number[MG_HEAP_ADDRESS_SPACE_BYTES] = value[STAT_RETAINED];
         if (value[STAT_RESIDENT] != MG_UNKNOWN && value[STAT_ACTIVE] != MG_UNKNOWN &&
             value[STAT_METADATA] != MG_UNKNOWN)
                 message->number[MG_HEAP_FREEABLE_BYTES] =

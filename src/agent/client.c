@@ -131,10 +131,29 @@ static int open_socket(struct mg_client *client) {
         return connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 ? -errno : 0;
 }
 
+/* Texts of an allocator may be of any length, numbers are not: what is decided upon gets there. */
+static void leave_texts_out(struct mg_message *message) {
+        for (size_t i = 0; i < proto_heap_count(message); i++) {
+                struct mg_span *text = message->heap[i].text;
+                text[MG_HEAP_VERSION] = text[MG_HEAP_OPTIONS] = (struct mg_span){ 0 };
+                text[MG_HEAP_NOTICE] =
+                                span_of("version and options left out: too long for a message");
+        }
+}
+
+static int encode(const struct mg_message *message, size_t *ret_length) {
+        int r = proto_encode(message, answer, sizeof(answer), ret_length);
+        if (r != -EMSGSIZE)
+                return r;
+        struct mg_message shorter = *message;
+        leave_texts_out(&shorter);
+        return proto_encode(&shorter, answer, sizeof(answer), ret_length);
+}
+
 static int send_message(struct mg_client *client, const struct mg_message *message) {
         size_t length;
 
-        int r = proto_encode(message, answer, sizeof(answer), &length);
+        int r = encode(message, &length);
         if (r < 0)
                 return r;
         if (!is_own_socket(client))

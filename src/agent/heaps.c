@@ -3,6 +3,7 @@
 #include "agent/heaps.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 
 #include "agent/executable.h"
@@ -18,10 +19,36 @@ static struct mg_message
 static bool makes_handles;
 static const void *malloc_base; /* of the object that the program's malloc() is in */
 
+/* In other libcs absent. */
+extern int dladdr1(const void *address, Dl_info *info, void **extra, int flags)
+                __attribute__((weak));
+
+/*
+ * The address of a function that an executable at a fixed place uses as a value (Debian's python3 does so with malloc) is, for
+ * all objects, that of its own stub: a symbol with an address but without a section, which tells nothing.
+ */
+static bool is_stub(const void *symbol) {
+        const ElfW(Sym) *entry = NULL;
+        Dl_info info;
+
+        return dladdr1 && dladdr1(symbol, &info, (void **) &entry, RTLD_DL_SYMENT) != 0 && entry &&
+               entry->st_shndx == SHN_UNDEF;
+}
+
 static const void *base_of(const void *symbol) {
         Dl_info info;
 
-        return symbol && dladdr(symbol, &info) != 0 ? info.dli_fbase : NULL;
+        return symbol && !is_stub(symbol) && dladdr(symbol, &info) != 0 ? info.dli_fbase : NULL;
+}
+
+/* Whoever serves one of them serves them all. */
+static const void *find_malloc_base(void) {
+        const void *const symbols[] = { malloc, calloc, realloc, free, posix_memalign };
+        const void *base = NULL;
+
+        for (size_t i = 0; i < MG_ELEMENTS(symbols) && !base; i++)
+                base = base_of(symbols[i]);
+        return base;
 }
 
 bool heaps_serves_malloc(const void *symbol) {
@@ -39,7 +66,7 @@ bool heaps_makes_handles(void) {
 void heaps_probe(bool with_handles) {
         makes_handles = with_handles;
         executable_init();
-        malloc_base = base_of((const void *) malloc);
+        malloc_base = find_malloc_base();
         n_heaps = 0;
         for (size_t i = 0; i < MG_ELEMENTS(backends); i++)
                 n_heaps += backends[i]->probe(heaps + n_heaps, MG_HEAPS_MAX - n_heaps);

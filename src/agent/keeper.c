@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <stdatomic.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include "agent/heaps.h"
 #include "agent/hooks.h"
 #include "agent/process.h"
+#include "agent/sandbox.h"
 #include "agent/system.h"
 #include "base/file.h"
 #include "base/macros.h"
@@ -34,6 +36,7 @@ static struct {
         _Atomic(int) lock_tid;
         atomic_bool is_wanted; /* somebody has asked for the thread */
         atomic_bool is_given_up;
+        atomic_bool is_sandbox_tried;
         atomic_bool may_have_queues; /* the program runs, and may have anything open */
         _Atomic(size_t) stack_bytes;
         _Atomic(uint64_t) expects_filter_at_usec; /* 0: not */
@@ -123,9 +126,20 @@ static bool is_unfiltered(void) {
         return syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) == (long) keeper.setup.baseline.mode;
 }
 
+/*
+ * Once, before anything else is asked of the kernel: under a filter that was there at load. Not in the constructor, for
+ * the trial itself makes a child; a program that made a thread may do that.
+ */
+static bool is_admitted(void) {
+        if (keeper.setup.baseline.mode == SECCOMP_MODE_FILTER &&
+            !atomic_exchange(&keeper.is_sandbox_tried, true) && !sandbox_admits_agent())
+                keeper_forbid();
+        return !atomic_load(&keeper.is_given_up);
+}
+
 /* With the lock. */
 static int start_locked(void) {
-        if (atomic_load(&keeper.is_given_up) || thread_is_running())
+        if (thread_is_running() || !is_admitted())
                 return 0;
         keeper.setup.spare_message_queues = atomic_exchange(&keeper.may_have_queues, true);
         keeper.setup.stack_bytes = atomic_load(&keeper.stack_bytes);
@@ -166,7 +180,7 @@ void keeper_follow(void) {
         int saved = errno;
 
         if (keeper.settings.thread_mode == MG_THREAD_FOLLOW && !atomic_load(&keeper.is_wanted) &&
-            !atomic_load(&keeper.is_given_up) && keeper_is_ours()) {
+            keeper_is_ours() && is_admitted()) {
                 atomic_store(&keeper.may_have_queues, true);
                 if (is_unfiltered())
                         keeper_start(NULL);
@@ -246,7 +260,7 @@ void keeper_after_fork(void) {
         atomic_store(&keeper.owner_pid, system_getpid());
         watch_main();
         keeper.setup.is_forked = true;
-        if (restart && is_unfiltered())
+        if (restart && is_admitted() && is_unfiltered())
                 keeper_start(NULL);
         keeper.setup.is_forked = false;
 }

@@ -12,7 +12,7 @@
 #include "agent/system.h"
 #include "base/file.h"
 #include "base/macros.h"
-#include "base/parse.h"
+#include "base/statm.h"
 #include "base/text.h"
 
 /* Descriptors 0 to 2 stay empty: a message that the C library writes to 2 must not reach the socket. */
@@ -114,32 +114,6 @@ ssize_t process_file_read(enum mg_process_file file, char *buffer, size_t size) 
         if (!files.keep_open)
                 return read_shared(file, buffer, size);
         return file_pread(files.fd[file], buffer, size);
-}
-
-static int take_field(const char **text, uint64_t *ret_value) {
-        size_t digits = 0;
-
-        while (**text == ' ')
-                (*text)++;
-        while ((*text)[digits] >= '0' && (*text)[digits] <= '9')
-                digits++;
-        int r = parse_u64_span(*text, digits, ret_value);
-        *text += digits;
-        return r;
-}
-
-int statm_parse_anon(const char *text, uint64_t page_bytes, uint64_t *ret_bytes) {
-        uint64_t size, resident, shared, bytes;
-
-        if (take_field(&text, &size) < 0 || take_field(&text, &resident) < 0 ||
-            take_field(&text, &shared) < 0)
-                return -EINVAL;
-        /* The kernel's counters are approximate since 6.2: shared may come out larger for a moment. */
-        if (__builtin_mul_overflow(mg_sub_floor(resident, shared), page_bytes, &bytes) ||
-            bytes == MG_UNKNOWN)
-                return -EINVAL;
-        *ret_bytes = bytes;
-        return 0;
 }
 
 int process_rss_anon(uint64_t *ret_bytes) {

@@ -43,9 +43,6 @@ ssize_t process_file_read(enum mg_process_file file, char *buffer, size_t size);
 /* RssAnon as statm has it: resident less shared pages. 0 or a negative errno. */
 int process_rss_anon(uint64_t *ret_bytes);
 
-/* From /proc/PID/statm text. Pure. 0 or -EINVAL. */
-int statm_parse_anon(const char *text, uint64_t page_bytes, uint64_t *ret_bytes);
-
 uint64_t process_now_usec(void); /* CLOCK_MONOTONIC */
 
 /*

@@ -13,13 +13,67 @@ static const struct {
         [MG_HISTORY_QUARTER] = { 15 * MG_USEC_PER_MIN, MG_HISTORY_QUARTER_SLOTS },
 };
 _Static_assert(MG_ELEMENTS(spans) == _MG_HISTORY_SPAN_MAX, "a span has no length");
+_Static_assert(_MG_REASON_MAX <= UINT8_MAX && _MG_OUTCOME_MAX <= UINT8_MAX,
+               "a round keeps them in a byte");
+
+/* ---- numbers ---- */
+
+#define PACKED_UNKNOWN UINT16_MAX
+#define MANTISSA_BITS  11
+#define MANTISSA_ONE   (1u << MANTISSA_BITS)
+#define KIB_UNKNOWN    UINT32_MAX
 
 static const struct mg_history_slot empty_slot = {
-        MG_HISTORY_UNKNOWN,
-        MG_HISTORY_UNKNOWN,
-        MG_HISTORY_UNKNOWN,
-        0,
+        PACKED_UNKNOWN,
+        PACKED_UNKNOWN,
+        PACKED_UNKNOWN,
+        PACKED_UNKNOWN,
 };
+
+/* 5 bits of exponent, 11 of mantissa whose leading 1 is not stored, like a float's; KiB, rounded. It grows with the value. */
+static uint16_t pack(uint64_t bytes) {
+        uint64_t kib = bytes / MG_KIB;
+        unsigned shift = 0;
+
+        if (bytes == MG_UNKNOWN)
+                return PACKED_UNKNOWN;
+        while (kib >> shift >= 2 * MANTISSA_ONE)
+                shift++;
+        if (shift > 0)
+                kib += UINT64_C(1) << (shift - 1);
+        if (kib >> shift >= 2 * MANTISSA_ONE)
+                shift++;
+        if (kib < MANTISSA_ONE)
+                return (uint16_t) kib;
+        uint64_t packed =
+                        ((uint64_t) (shift + 1) << MANTISSA_BITS) + ((kib >> shift) - MANTISSA_ONE);
+        return (uint16_t) MG_MIN(packed, (uint64_t) PACKED_UNKNOWN - 1);
+}
+
+static uint64_t unpack(uint16_t packed) {
+        unsigned exponent = packed >> MANTISSA_BITS;
+        uint64_t mantissa = packed & (MANTISSA_ONE - 1);
+
+        if (packed == PACKED_UNKNOWN)
+                return MG_UNKNOWN;
+        return (exponent == 0 ? mantissa : (mantissa + MANTISSA_ONE) << (exponent - 1)) * MG_KIB;
+}
+
+static uint32_t to_kib(uint64_t bytes) {
+        if (bytes == MG_UNKNOWN)
+                return KIB_UNKNOWN;
+        return (uint32_t) MG_MIN(bytes / MG_KIB, (uint64_t) KIB_UNKNOWN - 1);
+}
+
+static uint64_t from_kib(uint32_t kib) {
+        return kib == KIB_UNKNOWN ? MG_UNKNOWN : kib * MG_KIB;
+}
+
+static uint32_t cap_u32(uint64_t value) {
+        return (uint32_t) MG_MIN(value, (uint64_t) UINT32_MAX);
+}
+
+/* ---- samples ---- */
 
 static const struct mg_history_slot *ring_of_const(
                 const struct mg_history *history,
@@ -60,6 +114,7 @@ void history_init(struct mg_history *history) {
                 clear_ring(history, span);
                 history->latest[span] = 0;
         }
+        history->n_rounds = 0;
         history->started = false;
 }
 
@@ -84,38 +139,22 @@ static struct mg_history_slot *advance(
         return &ring[number % spans[span].slots];
 }
 
-static uint32_t to_kib(uint64_t bytes) {
-        if (bytes == MG_UNKNOWN)
-                return MG_HISTORY_UNKNOWN;
-        return (uint32_t) MG_MIN(bytes / MG_KIB, (uint64_t) MG_HISTORY_UNKNOWN - 1);
-}
-
 void history_add(
                 struct mg_history *history,
-                uint64_t anon_bytes,
-                uint64_t live_bytes,
-                uint64_t retained_bytes,
+                const struct mg_history_sample *sample,
                 uint64_t now_usec) {
+        struct mg_history_slot packed = {
+                .anon = pack(sample->anon_bytes),
+                .live = pack(sample->live_bytes),
+                .retained = pack(sample->retained_bytes),
+                .trim_above = pack(sample->trim_above_bytes),
+        };
+
         for (int span = 0; span < _MG_HISTORY_SPAN_MAX; span++) {
                 struct mg_history_slot *slot = advance(history, span, now_usec);
 
-                if (!slot || to_kib(anon_bytes) >= slot->anon_kib)
-                        continue;
-                slot->anon_kib = to_kib(anon_bytes);
-                slot->live_kib = to_kib(live_bytes);
-                slot->retained_kib = to_kib(retained_bytes);
-        }
-        history->started = true;
-}
-
-void history_trimmed(struct mg_history *history, uint64_t gain_bytes, uint64_t now_usec) {
-        for (int span = 0; span < _MG_HISTORY_SPAN_MAX; span++) {
-                struct mg_history_slot *slot = advance(history, span, now_usec);
-
-                if (slot)
-                        slot->trimmed_kib = to_kib(
-                                        mg_add_cap(slot->trimmed_kib * MG_KIB,
-                                                   MG_MIN(gain_bytes, MG_UNKNOWN - 1)));
+                if (slot && packed.anon < slot->anon)
+                        *slot = packed;
         }
         history->started = true;
 }
@@ -124,14 +163,104 @@ bool history_get(
                 const struct mg_history *history,
                 enum mg_history_span span,
                 size_t age,
-                struct mg_history_slot *ret_slot,
+                struct mg_history_sample *ret_sample,
                 uint64_t *ret_start_usec) {
+        const struct mg_history_slot *slot;
         uint64_t number;
 
         if (!history->started || age >= spans[span].slots || age > history->latest[span])
                 return false;
         number = history->latest[span] - age;
-        *ret_slot = ring_of_const(history, span)[number % spans[span].slots];
+        slot = &ring_of_const(history, span)[number % spans[span].slots];
+        if (slot->anon == PACKED_UNKNOWN)
+                return false;
+        *ret_sample = (struct mg_history_sample){
+                .anon_bytes = unpack(slot->anon),
+                .live_bytes = unpack(slot->live),
+                .retained_bytes = unpack(slot->retained),
+                .trim_above_bytes = unpack(slot->trim_above),
+        };
         *ret_start_usec = number * spans[span].step_usec;
-        return ret_slot->anon_kib != MG_HISTORY_UNKNOWN || ret_slot->trimmed_kib > 0;
+        return true;
+}
+
+void history_walk_init(struct mg_history_walk *walk) {
+        walk->span = MG_HISTORY_QUARTER;
+        walk->age = spans[MG_HISTORY_QUARTER].slots;
+}
+
+/* Where the ring of the next finer steps begins: what is older is left to coarser ones. */
+static uint64_t finer_begins_usec(const struct mg_history *history, enum mg_history_span span) {
+        enum mg_history_span finer = span - 1;
+
+        if (span == MG_HISTORY_RAW)
+                return UINT64_MAX;
+        return mg_sub_floor(history->latest[finer], spans[finer].slots - 1) *
+               spans[finer].step_usec;
+}
+
+bool history_walk_next(
+                const struct mg_history *history,
+                struct mg_history_walk *walk,
+                struct mg_history_sample *ret_sample,
+                enum mg_history_span *ret_span,
+                uint64_t *ret_start_usec) {
+        struct mg_history_sample sample;
+        uint64_t start_usec;
+
+        for (;;) {
+                if (walk->age == 0) {
+                        if (walk->span == MG_HISTORY_RAW)
+                                return false;
+                        walk->span--;
+                        walk->age = spans[walk->span].slots;
+                }
+                walk->age--;
+                if (!history_get(history, walk->span, walk->age, &sample, &start_usec) ||
+                    start_usec >= finer_begins_usec(history, walk->span))
+                        continue;
+                *ret_sample = sample;
+                *ret_span = walk->span;
+                *ret_start_usec = start_usec;
+                return true;
+        }
+}
+
+/* ---- trims ---- */
+
+void history_trimmed(struct mg_history *history, const struct mg_outcome *outcome) {
+        history->rounds[history->n_rounds++ % MG_HISTORY_TRIMS] = (struct mg_history_round){
+                .ended_sec = cap_u32(outcome->ended_usec / MG_USEC_PER_SEC),
+                .before_kib = to_kib(outcome->before_bytes),
+                .after_kib = to_kib(outcome->after_bytes),
+                .gain_kib = to_kib(outcome_gain(outcome)),
+                .expected_kib = to_kib(outcome->expected_bytes),
+                .duration_usec = cap_u32(outcome->duration_usec),
+                .pause_usec = cap_u32(outcome->pause_usec),
+                .result = (uint8_t) outcome_result(outcome),
+                .reason = (uint8_t) outcome->reason,
+        };
+}
+
+bool history_get_trim(
+                const struct mg_history *history,
+                size_t age,
+                struct mg_history_trim *ret_trim) {
+        const struct mg_history_round *round;
+
+        if (age >= MG_HISTORY_TRIMS || age >= history->n_rounds)
+                return false;
+        round = &history->rounds[(history->n_rounds - 1 - age) % MG_HISTORY_TRIMS];
+        *ret_trim = (struct mg_history_trim){
+                .ended_usec = round->ended_sec * MG_USEC_PER_SEC,
+                .before_bytes = from_kib(round->before_kib),
+                .after_bytes = from_kib(round->after_kib),
+                .gain_bytes = from_kib(round->gain_kib),
+                .expected_bytes = from_kib(round->expected_kib),
+                .duration_usec = round->duration_usec,
+                .pause_usec = round->pause_usec,
+                .result = (enum mg_outcome_result) round->result,
+                .reason = (enum mg_reason) round->reason,
+        };
+        return true;
 }

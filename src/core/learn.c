@@ -44,6 +44,15 @@ uint64_t outcome_gain(const struct mg_outcome *outcome) {
         return mg_sub_floor(before, outcome->after_bytes);
 }
 
+enum mg_outcome_result outcome_result(const struct mg_outcome *outcome) {
+        if (outcome->n_answered == 0)
+                return MG_OUTCOME_FAILED;
+        if (outcome->n_refused >= outcome->n_answered)
+                return MG_OUTCOME_REFUSED;
+        return outcome->n_refused > 0 || outcome->n_answered < outcome->n_asked ? MG_OUTCOME_PARTIAL
+                                                                                : MG_OUTCOME_DONE;
+}
+
 static uint64_t backoff_limit(const struct mg_unit_config *config) {
         return MG_MAX(config->cooldown_max_usec, config->cooldown_usec);
 }

@@ -54,6 +54,14 @@ static const char *const verdict_names[] = {
 };
 _Static_assert(MG_ELEMENTS(verdict_names) == _MG_VERDICT_MAX, "a verdict has no name");
 
+static const char *const outcome_result_names[] = {
+        [MG_OUTCOME_DONE] = "done",
+        [MG_OUTCOME_PARTIAL] = "partial",
+        [MG_OUTCOME_REFUSED] = "refused",
+        [MG_OUTCOME_FAILED] = "failed",
+};
+_Static_assert(MG_ELEMENTS(outcome_result_names) == _MG_OUTCOME_MAX, "a result has no name");
+
 struct reason_text {
         const char *name;
         const char *sentence;
@@ -117,6 +125,10 @@ const char *quantity_to_string(enum mg_quantity quantity) {
 
 const char *verdict_to_string(enum mg_verdict verdict) {
         return verdict_names[verdict];
+}
+
+const char *outcome_result_to_string(enum mg_outcome_result result) {
+        return outcome_result_names[result];
 }
 
 const char *reason_to_string(enum mg_reason reason) {

@@ -98,6 +98,7 @@ static bool is_backing_off(const struct deliberation *d) {
 static void check_worth(struct deliberation *d) {
         const struct mg_policy_state *state = d->state;
         enum mg_reason backoff = state->backoff_usec > 0 ? state->backoff_reason : MG_REASON_PINNED;
+        uint64_t min_gain = d->by_hand ? 1 : d->config->min_gain_bytes;
 
         check(d,
               quantity(MG_REASON_BELOW_THRESHOLD, MG_QUANTITY_BYTES,
@@ -109,10 +110,8 @@ static void check_worth(struct deliberation *d) {
                                                : 0,
                        state->backoff_usec),
               !d->urgent && state->backoff_usec > 0, !is_backing_off(d));
-        check(d,
-              quantity(MG_REASON_BELOW_MIN_GAIN, MG_QUANTITY_BYTES, d->worth_bytes,
-                       d->config->min_gain_bytes),
-              !d->by_hand, d->worth_bytes >= d->config->min_gain_bytes);
+        check(d, quantity(MG_REASON_BELOW_MIN_GAIN, MG_QUANTITY_BYTES, d->worth_bytes, min_gain),
+              true, d->worth_bytes >= min_gain);
 }
 
 static bool fits_max_pause(const struct deliberation *d) {

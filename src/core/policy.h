@@ -119,6 +119,15 @@ struct mg_outcome {
 /* gain = fall of the footprint + growth of live in between. */
 uint64_t outcome_gain(const struct mg_outcome *outcome);
 
+enum mg_outcome_result {
+        MG_OUTCOME_DONE,
+        MG_OUTCOME_PARTIAL, /* some refused or were silent */
+        MG_OUTCOME_REFUSED, /* all that answered refused */
+        MG_OUTCOME_FAILED,  /* nobody answered */
+        _MG_OUTCOME_MAX,
+};
+enum mg_outcome_result outcome_result(const struct mg_outcome *outcome);
+
 struct mg_policy_state {
         uint64_t cooldown_until_usec; /* after every round; nothing but an operator's hand ignores it */
         uint64_t backoff_until_usec; /* a mass free and pressure ignore it */
@@ -215,6 +224,7 @@ const char *condition_state_to_string(
 const char *quantity_to_string(enum mg_quantity quantity); /* "none", "bytes", "usec", "count" */
 const char *reason_to_string(enum mg_reason reason);       /* "below-threshold" */
 const char *action_to_string(enum mg_action action);       /* "hold", "trim" */
+const char *outcome_result_to_string(enum mg_outcome_result result); /* "done", "partial" */
 
 /* One sentence for an operator, without numbers: "retained memory is under TrimAbove=". */
 const char *reason_describe(enum mg_reason reason);

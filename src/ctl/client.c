@@ -5,37 +5,26 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <systemd/sd-bus.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/macros.h"
 #include "ctl/bus_json.h"
 #include "ctl/ctl.h"
 #include "host/bus_api.h"
+#include "host/private_socket.h"
 
 /* A trim is answered when the whole round of a unit is over: AgentTimeoutSec= for each of its processes. */
 #define CALL_TIMEOUT_USEC (5 * MG_USEC_PER_MIN)
 
-/* By descriptor and not by address, whose escaping libsystemd leaves to its callers. */
 static int open_private_socket(const char *directory, sd_bus **ret_bus) {
         MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         MG_CLEANUP(file_closep) int fd = -EBADF;
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-        int n =
-                        snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", directory,
-                                 MG_BUS_SOCKET);
-        if (n < 0 || (size_t) n >= sizeof(address.sun_path))
-                return -ENAMETOOLONG;
-        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0)
-                return -errno;
-        if (connect(fd, (struct sockaddr *) &address, sizeof(address)) < 0)
-                return -errno;
-        int r = sd_bus_new(&bus);
+        int r = private_socket_connect(directory, &fd);
+        if (r < 0)
+                return r;
+        r = sd_bus_new(&bus);
         if (r < 0)
                 return r;
         r = sd_bus_set_fd(bus, fd, fd);
@@ -66,8 +55,8 @@ static int report_unreachable(const char *directory, int error) {
         return error == -EACCES || error == -EPERM ? CTL_DENIED : CTL_FAILED;
 }
 
-/* A directory that was named is the only place to look. *ret_destination is NULL peer to peer. */
-static int open_daemon(sd_bus **ret_bus, const char **ret_destination) {
+/* A directory that was named is the only place to look. */
+int client_open(sd_bus **ret_bus, const char **ret_destination) {
         const char *directory = ctl_options.runtime_directory ?: MG_RUNTIME_DIRECTORY;
 
         *ret_destination = NULL;
@@ -81,7 +70,7 @@ static int open_daemon(sd_bus **ret_bus, const char **ret_destination) {
         return report_unreachable(directory, r);
 }
 
-static int report_error(const sd_bus_error *error, int r) {
+int client_report(const sd_bus_error *error, int r) {
         static const struct {
                 const char *name;
                 enum ctl_exit exit;
@@ -105,12 +94,12 @@ static int report_error(const sd_bus_error *error, int r) {
                         fprintf(stderr, "memguardctl: %s\n", error->message);
                 return known[i].exit;
         }
-        if (!sd_bus_error_is_set(error) && is_no_daemon(r))
+        if (!sd_bus_error_is_set(error) && is_no_daemon(r)) {
                 fputs("memguardctl: memguardd went away before it answered\n", stderr);
-        else
-                fprintf(stderr, "memguardctl: %s\n",
-                        sd_bus_error_is_set(error) && error->message ? error->message
-                                                                     : strerror(-r));
+                return CTL_NO_DAEMON;
+        }
+        fprintf(stderr, "memguardctl: %s\n",
+                sd_bus_error_is_set(error) && error->message ? error->message : strerror(-r));
         return CTL_FAILED;
 }
 
@@ -120,7 +109,7 @@ static int send_call(sd_bus *bus, sd_bus_message *call, json_t **ret_reply) {
 
         int r = sd_bus_call(bus, call, CALL_TIMEOUT_USEC, &error, &reply);
         if (r < 0)
-                return report_error(&error, r);
+                return client_report(&error, r);
         json_t *value = NULL;
         r = bus_to_json(reply, &value);
         if (r < 0) {
@@ -142,7 +131,7 @@ static int call_with(
         MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *call = NULL;
         const char *destination;
 
-        int exit_code = open_daemon(&bus, &destination);
+        int exit_code = client_open(&bus, &destination);
         if (exit_code != CTL_OK)
                 return exit_code;
         int r = sd_bus_message_new_method_call(

@@ -33,6 +33,9 @@ struct ctl_options {
         bool restart;
         bool print;
         bool user;
+        const char *since;    /* history, plot: NULL is all there is */
+        const char *output;   /* plot: a file; NULL is the terminal */
+        const char *interval; /* top: NULL is the default */
         const char *root; /* enroll, withdraw: files go below it, and nothing is put into force */
 };
 
@@ -44,6 +47,9 @@ typedef int (*ctl_verb)(int argc, char **argv);
 int verb_status(int argc, char **argv);
 int verb_enroll(int argc, char **argv);
 int verb_withdraw(int argc, char **argv);
+int verb_history(int argc, char **argv);
+int verb_plot(int argc, char **argv);
+int verb_top(int argc, char **argv);
 int verb_survey(int argc, char **argv);
 int verb_list_processes(int argc, char **argv);
 int verb_trim(int argc, char **argv);

@@ -158,7 +158,8 @@ static int take_command(struct enroll_facts *facts, const json_t *commands) {
 }
 
 static const char *find_forbidden_call(const json_t *filter) {
-        static const char *const calls[] = { "socket", "connect" };
+        static const char *const calls[] = { "socket", "connect", "close_range", "signalfd4",
+                                             "clone" };
 
         for (size_t i = 0; i < MG_ELEMENTS(calls); i++)
                 if (filter_forbids(filter, calls[i]))

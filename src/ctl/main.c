@@ -31,6 +31,10 @@ static const struct verb verbs[] = {
           "The host and a row a unit; with names, each in detail (default)" },
         { "list-processes", "[UNIT]", 0, 1, verb_list_processes,
           "Processes, their allocators and agents" },
+        { "top", "", 0, 0, verb_top,
+          "The units or their processes, kept up to date on the screen" },
+        { "history", "UNIT", 1, 1, verb_history, "What it looked like, and its trims" },
+        { "plot", "UNIT", 1, 1, verb_plot, "The same drawn, on the terminal or into a file" },
         { "survey", "", 0, 0, verb_survey,
           "Rank the units that an agent would help; needs no daemon" },
         { "enroll", "UNIT", 1, 1, verb_enroll,
@@ -65,6 +69,8 @@ enum {
         OPTION_PRINT,
         OPTION_USER,
         OPTION_ROOT,
+        OPTION_SINCE,
+        OPTION_INTERVAL,
 };
 
 static const struct option long_options[] = {
@@ -81,6 +87,9 @@ static const struct option long_options[] = {
         { "print", no_argument, NULL, OPTION_PRINT },
         { "user", no_argument, NULL, OPTION_USER },
         { "root", required_argument, NULL, OPTION_ROOT },
+        { "since", required_argument, NULL, OPTION_SINCE },
+        { "output", required_argument, NULL, 'o' },
+        { "interval", required_argument, NULL, OPTION_INTERVAL },
         {},
 };
 
@@ -106,6 +115,9 @@ static void print_help(void) {
              "     --all                   pause, resume: every unit\n"
              "     --restart               enroll, withdraw: restart the service at once\n"
              "     --print                 enroll: only say what would be written, and why\n"
+             "     --since=TIME            history, plot: leave out what is older\n"
+             "  -o --output=FILE           plot: draw into FILE, .svg or .png\n"
+             "     --interval=TIME         top: refresh so often\n"
              "     --user                  enroll, withdraw: a unit of the calling user\n"
              "     --root=DIR              enroll, withdraw: write below DIR alone\n"
              "\n"
@@ -170,6 +182,15 @@ static int apply_option(int option) {
         case OPTION_USER:
                 ctl_options.user = true;
                 return -1;
+        case OPTION_SINCE:
+                ctl_options.since = optarg;
+                return -1;
+        case 'o':
+                ctl_options.output = optarg;
+                return -1;
+        case OPTION_INTERVAL:
+                ctl_options.interval = optarg;
+                return -1;
         case OPTION_ROOT:
                 ctl_options.root = optarg;
                 return -1;
@@ -207,7 +228,7 @@ int main(int argc, char **argv) {
         int option;
 
         setlocale(LC_CTYPE, ""); /* libsmartcols counts columns of UTF-8 */
-        while ((option = getopt_long(argc, argv, "hj", long_options, NULL)) >= 0) {
+        while ((option = getopt_long(argc, argv, "hjo:", long_options, NULL)) >= 0) {
                 int exit_code = apply_option(option);
                 if (exit_code >= 0)
                         return exit_code;

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ctl/cells.h"
+
 /* Sends what is printed from now on through the pager, when standard output is a terminal. */
 void pager_open(void);
 /*
@@ -22,31 +24,8 @@ bool colors_enabled(void);
 /* Prints VALUE the way --json= asks; returns an enum ctl_exit. */
 int json_print(const json_t *value);
 
-/* How a column's cell is made of the member of a row. */
-enum cell {
-        CELL_TEXT,
-        CELL_SIZE,
-        CELL_SIGNED_SIZE, /* +46M */
-        CELL_COUNT,
-        CELL_DURATION,
-};
-
-struct column {
-        const char *title;
-        const char *member;
-        enum cell cell;
-        bool right;
-};
+/* A promise to scripts: each of OBJECTS has all of NAMES, null where unknown. */
+void json_keep_names(json_t *objects, const char *const *names, size_t n_names);
 
 /* ROWS: an array of objects. A missing or null member is "-". The legend is left out with --no-legend. */
 int table_print(const json_t *rows, const struct column *columns, size_t n_columns);
-
-/* One cell's text, in a buffer that lasts until the next call but seven. */
-const char *cell_format(const json_t *value, enum cell cell);
-
-/* Members, for callers that print sentences: "-" or MG_UNKNOWN when missing. */
-const char *member_text(const json_t *object, const char *name);
-const char *member_size(const json_t *object, const char *name);
-const char *member_duration(const json_t *object, const char *name);
-json_int_t member_integer(const json_t *object, const char *name, json_int_t otherwise);
-bool member_true(const json_t *object, const char *name);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* memguardctl status: the host in one line, a row a unit; with names, each unit in detail. Layer: ctl. */
 #include <stdio.h>
-#include <time.h>
 
 #include "base/macros.h"
 #include "ctl/client.h"
 #include "ctl/ctl.h"
 #include "ctl/output.h"
+#include "ctl/overview.h"
 #include "ctl/unit_detail.h"
 
 /* Names that scripts may rely on: every row has them all, null where unknown. */
@@ -32,57 +32,17 @@ static const struct column columns[] = {
         { "VERDICT", "verdict", CELL_TEXT, false },
 };
 
-static void keep_promise(json_t *units) {
-        size_t i;
-        json_t *unit;
-
-        json_array_foreach(units, i, unit) for (size_t n = 0; n < MG_ELEMENTS(promised_names);
-                                                n++) if (!json_object_get(unit, promised_names[n]))
-                        json_object_set_new(unit, promised_names[n], json_null());
-}
-
-/* The two cells that are made of several members. */
-static void add_shown_members(json_t *units) {
-        size_t i;
-        json_t *unit;
-
-        json_array_foreach(units, i, unit) {
-                json_int_t agents = member_integer(unit, "agents", 0);
-                json_int_t processes = member_integer(unit, "processes", 0);
-                char text[48];
-
-                snprintf(text, sizeof(text), "%" JSON_INTEGER_FORMAT "/%" JSON_INTEGER_FORMAT,
-                         agents, processes);
-                json_object_set_new(unit, "shown_agents", json_string(text));
-                json_object_set_new(
-                                unit, "shown_mode",
-                                json_string(agents > 0 ? member_text(unit, "mode") : "-"));
-        }
-}
-
-static void print_host_line(const json_t *host) {
-        json_int_t cpu = member_integer(host, "self_cpu_permyriad", 0);
-
-        printf("memguard %s on %s: %s unit%s, trimming %s, observing %s, no agent %s. Self: %s anon, "
-               "%" JSON_INTEGER_FORMAT ".%02" JSON_INTEGER_FORMAT "%% CPU. PSI %s.%s\n",
-               member_text(host, "version"), member_text(host, "hostname"),
-               member_text(host, "units"), member_integer(host, "units", 0) == 1 ? "" : "s",
-               member_text(host, "trimming"), member_text(host, "observing"),
-               member_text(host, "no_agent"), member_size(host, "self_anon_bytes"), cpu / 100,
-               cpu % 100, member_true(host, "psi") ? "on" : "off",
-               member_true(host, "paused") ? " PAUSED: memguardctl resume --all." : "");
-}
-
 static int print_overview(json_t *units) {
         json_t *host MG_CLEANUP(json_decrefp) = NULL;
+        char line[HOST_LINE_MAX];
 
         int exit_code = client_call(&host, "GetHost", "");
         if (exit_code != CTL_OK)
                 return exit_code;
         pager_open();
         if (!ctl_options.no_legend)
-                print_host_line(host);
-        add_shown_members(units);
+                puts(host_line(host, line, sizeof(line)));
+        units_add_shown(units);
         return table_print(units, columns, MG_ELEMENTS(columns));
 }
 
@@ -109,7 +69,7 @@ int verb_status(int argc, char **argv) {
         if (exit_code != CTL_OK)
                 return exit_code;
         if (ctl_options.json != JSON_OFF) {
-                keep_promise(units);
+                json_keep_names(units, promised_names, MG_ELEMENTS(promised_names));
                 return json_print(units);
         }
         return named ? print_details(units) : print_overview(units);

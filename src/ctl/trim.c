@@ -28,7 +28,7 @@ static const char *why_not(const json_t *outcome) {
         const char *result = member_text(outcome, "result");
 
         if (member_integer(outcome, "asked", 0) == 0)
-                return member_text(outcome, "reason");
+                return member_text(outcome, "text");
         if (mg_streq(result, "failed"))
                 return "no process that was asked has answered";
         if (mg_streq(result, "refused"))

@@ -28,6 +28,8 @@ static const sd_bus_vtable manager_vtable[] = {
                 SD_BUS_RESULT("aa{sv}", units), bus_list_units, EVERYONE),
         SD_BUS_METHOD_WITH_ARGS("ListProcesses", SD_BUS_ARGS("s", unit),
                 SD_BUS_RESULT("aa{sv}", processes), bus_list_processes, EVERYONE),
+        SD_BUS_METHOD_WITH_ARGS("GetHistory", SD_BUS_ARGS("s", unit, "t", since_usec),
+                SD_BUS_RESULT("a{sv}", history), bus_get_history, EVERYONE),
         SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("s", unit),
                 SD_BUS_RESULT("a{sv}", explanation), bus_explain, EVERYONE),
         SD_BUS_METHOD_WITH_ARGS("Advise", SD_BUS_ARGS("s", unit),

@@ -15,6 +15,7 @@ static void put_self(struct dict *dict, const struct self *self) {
         dict_string(dict, "self_allocator", self->allocator);
         dict_u64(dict, "self_anon_bytes", self_rss_anon(self));
         dict_u64(dict, "self_cpu_permyriad", self_cpu_permyriad(self));
+        dict_u64(dict, "self_cpu_usec", self_cpu_usec());
         dict_u64(dict, "self_allocated_bytes", heap.allocated_bytes);
         dict_u64(dict, "self_active_bytes", heap.active_bytes);
         dict_u64(dict, "self_metadata_bytes", heap.metadata_bytes);
@@ -34,6 +35,8 @@ static void put_counts(struct dict *dict, const struct manager *manager) {
         dict_u64(dict, "agents", counts.agents);
         dict_u64(dict, "history_bytes", counts.history_bytes);
         dict_u64(dict, "late_replies", manager->late_replies);
+        dict_u64(dict, "trims", manager->trims);
+        dict_u64(dict, "trimmed_bytes", manager->trimmed_bytes);
 }
 
 static void put_config_files(struct dict *dict, const struct mg_config *config) {

@@ -27,6 +27,8 @@ static void put_heap(
         dict_u64(dict, "resident_bytes", heap->number[MG_HEAP_RESIDENT_BYTES]);
         dict_u64(dict, "freeable_bytes", heap->number[MG_HEAP_FREEABLE_BYTES]);
         dict_u64(dict, "metadata_bytes", heap->number[MG_HEAP_METADATA_BYTES]);
+        dict_u64(dict, "active_bytes", heap->number[MG_HEAP_ACTIVE_BYTES]);
+        dict_u64(dict, "address_space_bytes", heap->number[MG_HEAP_ADDRESS_SPACE_BYTES]);
         dict_u64(dict, "free_chunks", heap->number[MG_HEAP_FREE_CHUNKS]);
         dict_u64(dict, "arenas", heap->number[MG_HEAP_ARENAS]);
         dict_u64(dict, "arena_handles", heap->number[MG_HEAP_HANDLES]);

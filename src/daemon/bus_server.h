@@ -56,6 +56,7 @@ int bus_send_reply(struct dict *dict);
 int bus_get_host(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int bus_list_units(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int bus_list_processes(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int bus_get_history(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int bus_explain(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int bus_advise(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int bus_get_log_level(sd_bus_message *call, void *userdata, sd_bus_error *error);

@@ -9,15 +9,6 @@
 #include "daemon/process.h"
 #include "daemon/tick.h"
 
-const char *outcome_result(const struct mg_outcome *outcome) {
-        if (outcome->n_answered == 0)
-                return "failed";
-        if (outcome->n_refused >= outcome->n_answered)
-                return "refused";
-        return outcome->n_refused > 0 || outcome->n_answered < outcome->n_asked ? "partial"
-                                                                                : "done";
-}
-
 static void put_outcome(struct dict *dict, const struct mg_outcome *outcome) {
         dict_u64(dict, "before_bytes", outcome->before_bytes);
         dict_u64(dict, "after_bytes", outcome->after_bytes);
@@ -81,8 +72,39 @@ static void put_last_trim(struct dict *dict, const struct unit *unit) {
         dict_nested_begin(dict, "last_trim");
         dict_u64(dict, "at_usec", unit->last_outcome_wall_usec);
         put_outcome(dict, &unit->last_outcome);
-        dict_string(dict, "result", outcome_result(&unit->last_outcome));
+        dict_string(dict, "result", outcome_result_to_string(outcome_result(&unit->last_outcome)));
         dict_nested_end(dict);
+}
+
+/* Counters for those who plot them; a reason that has never held the unit is left out. */
+static void put_tally(struct dict *dict, const struct mg_tally *tally) {
+        dict_nested_begin(dict, "results");
+        for (unsigned i = 0; i < _MG_OUTCOME_MAX; i++)
+                dict_u64(dict, outcome_result_to_string((enum mg_outcome_result) i),
+                         tally->results[i]);
+        dict_nested_end(dict);
+        dict_nested_begin(dict, "held_usec");
+        for (unsigned i = 0; i < _MG_REASON_MAX; i++)
+                if (tally->held_usec[i] > 0)
+                        dict_u64(dict, reason_to_string((enum mg_reason) i), tally->held_usec[i]);
+        dict_nested_end(dict);
+        dict_u64(dict, "pause_sum_usec", tally->pause_sum_usec);
+        dict_list_begin(dict, "pauses");
+        for (size_t i = 0; i < MG_ELEMENTS(tally->pauses); i++) {
+                dict_begin(dict);
+                dict_u64(dict, "up_to_usec", tally_pause_bound_usec(i));
+                dict_u64(dict, "count", tally->pauses[i]);
+                dict_end(dict);
+        }
+        dict_list_end(dict);
+}
+
+static uint64_t count_lost_agents(const struct unit *unit) {
+        uint64_t n = 0;
+
+        for (const struct process *p = process_first(unit); p; p = process_next(p))
+                n += p->had_agent && !p->peer && !p->gone;
+        return n;
 }
 
 void bus_unit(struct dict *dict, struct unit *unit) {
@@ -101,8 +123,10 @@ void bus_unit(struct dict *dict, struct unit *unit) {
         }
         dict_u64(dict, "processes", MG_MAX(unit->n_pids, unit->n_agents));
         dict_u64(dict, "agents", unit->n_agents);
+        dict_u64(dict, "agents_lost", count_lost_agents(unit));
         put_decision(dict, unit);
         put_last_trim(dict, unit);
+        put_tally(dict, &unit->tally);
         dict_list_begin(dict, "allocators");
         for (const struct process *p = process_first(unit); p; p = process_next(p))
                 bus_heaps(dict, p);
@@ -173,7 +197,7 @@ void bus_explanation(struct dict *dict, const struct unit *unit) {
 static void put_done(struct dict *dict, const struct trim_result *result) {
         const struct mg_outcome *outcome = &result->outcome;
 
-        dict_string(dict, "result", outcome_result(outcome));
+        dict_string(dict, "result", outcome_result_to_string(outcome_result(outcome)));
         dict_u64(dict, "processes", outcome->n_asked + result->n_skipped);
         dict_u64(dict, "asked", outcome->n_asked);
         dict_u64(dict, "refused", outcome->n_refused);

@@ -21,6 +21,3 @@ void bus_trim_result(
                 struct dict *dict,
                 const struct trim_result *result,
                 const struct mg_round_survey *survey);
-
-/* "done", "partial" (some refused or were silent), "refused" (all), "failed" (nobody answered). */
-const char *outcome_result(const struct mg_outcome *outcome);

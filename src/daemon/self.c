@@ -47,13 +47,19 @@ static uint64_t timeval_usec(const struct timeval *tv) {
         return (uint64_t) tv->tv_sec * MG_USEC_PER_SEC + (uint64_t) tv->tv_usec;
 }
 
-void self_tick(struct self *self, uint64_t now_usec) {
+uint64_t self_cpu_usec(void) {
         struct rusage usage;
 
         if (getrusage(RUSAGE_SELF, &usage) < 0)
-                return;
-        self_cpu_add(&self->cpu, now_usec,
-                     timeval_usec(&usage.ru_utime) + timeval_usec(&usage.ru_stime));
+                return MG_UNKNOWN;
+        return timeval_usec(&usage.ru_utime) + timeval_usec(&usage.ru_stime);
+}
+
+void self_tick(struct self *self, uint64_t now_usec) {
+        uint64_t used_usec = self_cpu_usec();
+
+        if (used_usec != MG_UNKNOWN)
+                self_cpu_add(&self->cpu, now_usec, used_usec);
 }
 
 uint64_t self_rss_anon(const struct self *self) {

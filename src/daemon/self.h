@@ -46,6 +46,9 @@ uint64_t self_rss_anon(const struct self *self);
 /* Of one CPU over the last minute (or since the start): 100 is 1 %. MG_UNKNOWN before the second tick. */
 uint64_t self_cpu_permyriad(const struct self *self);
 
+/* CPU time since the start; MG_UNKNOWN where the system does not say. */
+uint64_t self_cpu_usec(void);
+
 /* Takes some 10-90 us: on request, not on the tick. */
 void self_heap(struct self_heap *ret_heap);
 

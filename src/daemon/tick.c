@@ -226,21 +226,36 @@ static void tell_hold(const struct unit *unit, enum mg_reason before, uint64_t n
         });
 }
 
+/* Before an agent has reported, the parts of anon are no numbers. */
+static uint64_t if_known(const struct mg_account *account, uint64_t bytes) {
+        return account->known ? bytes : MG_UNKNOWN;
+}
+
+static void remember(struct unit *unit, uint64_t now_usec) {
+        const struct mg_account *account = &unit->decision.account;
+        struct mg_history_sample sample = {
+                .anon_bytes = account->anon_bytes,
+                .live_bytes = if_known(account, account->live_bytes),
+                .retained_bytes = if_known(account, account->retained_bytes),
+                .trim_above_bytes = if_known(account, unit->decision.trim_above_bytes),
+        };
+
+        if (account->anon_known)
+                history_add(&unit->history, &sample, now_usec);
+}
+
 static void decide(struct unit *unit, uint64_t now_usec) {
         enum mg_verdict verdict_before = unit->policy.verdict.verdict;
         enum mg_reason reason_before = unit->decided ? unit->decision.reason : _MG_REASON_MAX;
-        const struct mg_account *account = &unit->decision.account;
         struct mg_unit_sample sample;
 
         tick_fill_sample(unit, &sample);
         if (policy_step(&unit->policy, &unit->config, &sample, now_usec, &unit->decision))
                 tell_verdict(unit, verdict_before);
         tell_hold(unit, reason_before, now_usec);
+        tally_decision(&unit->tally, &unit->decision, now_usec);
         unit->decided = true;
-        if (account->anon_known)
-                history_add(&unit->history, account->anon_bytes,
-                            account->known ? account->live_bytes : MG_UNKNOWN,
-                            account->known ? account->retained_bytes : MG_UNKNOWN, now_usec);
+        remember(unit, now_usec);
 }
 
 /* Returns false when the unit has ended. */

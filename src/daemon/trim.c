@@ -135,12 +135,13 @@ void trim_finish(struct trim_round *round) {
         discount_the_lost(round);
         if (outcome->n_asked > 0) {
                 learn(round);
+                tally_round(&unit->tally, outcome);
                 unit->last_outcome = *outcome;
                 unit->last_outcome_wall_usec = clock_wall_usec();
                 unit->summary_pause_usec = MG_MAX(unit->summary_pause_usec, outcome->pause_usec);
                 manager->trims++;
                 manager->trimmed_bytes = mg_add_cap(manager->trimmed_bytes, outcome_gain(outcome));
-                history_trimmed(&unit->history, outcome_gain(outcome), outcome->ended_usec);
+                history_trimmed(&unit->history, outcome);
                 tell_journal(round);
                 store_save_unit(unit);
         }

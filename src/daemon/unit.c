@@ -119,6 +119,7 @@ static void forget(struct unit *unit) {
 
         policy_init(&unit->policy);
         history_init(&unit->history);
+        unit->tally = (struct mg_tally){};
         unit->decision = (struct mg_decision){};
         unit->decided = false;
         unit->sampled = false;

@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "core/history.h"
 #include "core/policy.h"
+#include "core/tally.h"
 #include "daemon/pressure.h"
 #include "host/cgroup.h"
 #include "host/config.h"
@@ -71,6 +72,7 @@ struct unit {
         bool decided;
         uint64_t due_since_usec;  /* a trim waits for its turn; MG_UNKNOWN: none */
         struct trim_round *round; /* in flight; NULL: none */
+        struct mg_tally tally;    /* for the metrics */
         struct mg_outcome last_outcome;
         uint64_t last_outcome_wall_usec; /* realtime of its end; 0: no round yet */
         uint64_t summary_day;   /* of the last daily summary: days since the unit was met */

@@ -6,12 +6,16 @@
  * org.memguard1.Manager at /org/memguard1, reading for everyone, acting for root (and the daemon's own user):
  *
  *   GetHost() -> a{sv}                 version, hostname, units, trimming, observing, no_agent, self_anon_bytes, self_cpu_permyriad,
- *                                      self_allocated_bytes, self_resident_bytes, psi, hierarchy, paused, source, uptime_usec, config_files (as),
- *                                      history_bytes, agents, late_replies
+ *                                      self_cpu_usec, self_allocated_bytes, self_resident_bytes, psi, hierarchy, paused, source, uptime_usec, config_files (as),
+ *                                      history_bytes, agents, late_replies, trims, trimmed_bytes
  *   ListUnits(as names) -> aa{sv}      the promised names of section 8; nested dictionaries as a{sv}, lists of them as aa{sv};
+ *                                      and for metrics: agents_lost, results (a{sv}), held_usec (a{sv}), pause_sum_usec, pauses (aa{sv});
  *                                      empty names: all; an unknown name: error NoSuchUnit
  *   ListProcesses(s unit) -> aa{sv}    unit pid command rss_anon_bytes swap_bytes live_bytes retained_bytes freeable_bytes agent
  *                                      ("loaded", or why not, in a word), agent_reason (in a sentence), agent_version, mode, thread, allocators (aa{sv}), stats_age_usec, stats_cost_usec, suspended
+ *   GetHistory(s unit, t since_usec) -> a{sv}  unit interval_usec history_bytes trims_forgotten, samples (aa{sv}: at_usec step_usec anon_bytes
+ *                                      live_bytes retained_bytes trim_above_bytes) and trims (aa{sv}: at_usec result reason before_bytes after_bytes
+ *                                      gain_bytes expected_bytes duration_usec pause_usec), the oldest first; realtime
  *   Explain(s unit) -> a{sv}           unit action reason text would_trim expected_bytes predicted_pause_usec, conditions (aa{sv}:
  *                                      name state quantity have want), settings (aa{sv}: key value file line)
  *   Advise(s unit) -> aa{sv}           the most useful first, at least one: kind confidence text gain_bytes (0: not a matter of bytes) value

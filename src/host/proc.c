@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/macros.h"
 #include "base/parse.h"
+#include "base/statm.h"
 #include "base/text.h"
 #include "host/lines.h"
 
@@ -110,7 +111,7 @@ int proc_rss_anon(const struct mg_proc *proc, uint64_t *ret_bytes) {
         ssize_t n = file_pread(proc->statm_fd, text, sizeof(text));
         if (n < 0)
                 return (int) n;
-        return proc_statm_parse(text, page_size, ret_bytes);
+        return statm_parse_anon(text, page_size, ret_bytes);
 }
 
 int proc_start_time(const char *proc_root, pid_t pid, uint64_t *ret_start_time) {

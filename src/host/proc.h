@@ -71,8 +71,6 @@ int proc_stat_parse_start_time(const char *stat_text, uint64_t *ret_start_time);
 /* Fields 14 + 15, in clock ticks. */
 int proc_stat_parse_cpu_ticks(const char *stat_text, uint64_t *ret_ticks);
 
-int proc_statm_parse(const char *statm_text, uint64_t page_size, uint64_t *ret_rss_anon_bytes);
-
 /*
  * The v2 path ("0::"); where that is "/" (v2 mounted beside a v1 host's hierarchies, or not at all) systemd's own
  * ("name=systemd"); "/" when neither says more. -ESRCH when the kernel marks the cgroup as deleted: the process is on its way out.

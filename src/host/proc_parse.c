@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The texts of stat, statm and cgroup below /proc/PID. Layer: host; pure. */
+/* The texts of stat and cgroup below /proc/PID. Layer: host; pure. */
 #include "host/proc.h"
 
 #include <errno.h>
@@ -37,22 +37,6 @@ int proc_stat_parse_cpu_ticks(const char *stat_text, uint64_t *ret_ticks) {
         if (r < 0)
                 return r;
         *ret_ticks = mg_add_cap(user, system);
-        return 0;
-}
-
-int proc_statm_parse(const char *statm_text, uint64_t page_size, uint64_t *ret_rss_anon_bytes) {
-        uint64_t pages[3]; /* size, resident, shared */
-
-        for (size_t i = 0; i < MG_ELEMENTS(pages); i++) {
-                size_t length = strcspn(statm_text, " \n");
-                if (parse_u64_span(statm_text, length, &pages[i]) < 0)
-                        return -EBADMSG;
-                statm_text += length;
-                if (*statm_text == ' ')
-                        statm_text++;
-        }
-        /* The kernel's counters are approximate since 6.2: shared may be ahead of resident. */
-        *ret_rss_anon_bytes = mg_scale(mg_sub_floor(pages[1], pages[2]), page_size, 1);
         return 0;
 }
 

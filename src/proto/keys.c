@@ -80,6 +80,8 @@ static const struct mg_key heap_numbers[] = {
         [MG_HEAP_ARENAS] = { "ARENAS" },
         [MG_HEAP_HANDLES] = { "HANDLES" },
         [MG_HEAP_SERVES_MALLOC] = { "SERVES_MALLOC" },
+        [MG_HEAP_ACTIVE_BYTES] = { "ACTIVE_BYTES" },
+        [MG_HEAP_ADDRESS_SPACE_BYTES] = { "ADDRESS_SPACE_BYTES" },
 };
 _Static_assert(MG_ELEMENTS(heap_numbers) == _MG_HEAP_NUMBER_MAX, "a name for each number");
 

@@ -101,6 +101,8 @@ enum mg_heap_number {
         MG_HEAP_ARENAS,
         MG_HEAP_HANDLES,       /* glibc: arenas whose top is within reach */
         MG_HEAP_SERVES_MALLOC, /* 1: this one answers the program's malloc() */
+        MG_HEAP_ACTIVE_BYTES,  /* jemalloc: pages that hold something live */
+        MG_HEAP_ADDRESS_SPACE_BYTES, /* jemalloc: reserved, not mapped (its "retained"): no memory at all */
         _MG_HEAP_NUMBER_MAX,
 };
 

@@ -3,34 +3,16 @@
 #include "replay/chart.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "base/macros.h"
+#include "host/gnuplot.h"
 #include "replay/cleanup.h"
-
-extern char **environ;
 
 static bool ends_with(const char *text, const char *end) {
         size_t length = strlen(text);
         return length > strlen(end) && mg_streq(text + length - strlen(end), end);
-}
-
-/* In double quotes of gnuplot, where a backslash and the signs of enhanced text mean something. */
-static void put_quoted(FILE *script, const char *text) {
-        fputc('"', script);
-        for (; *text != '\0'; text++) {
-                if (*text == '"' || *text == '\\')
-                        fputc('\\', script);
-                fputc((unsigned char) *text < ' ' ? ' ' : *text, script);
-        }
-        fputc('"', script);
 }
 
 static double mib(uint64_t bytes) {
@@ -116,7 +98,7 @@ static void put_terminal(FILE *script, const char *file, struct axis axis, size_
                         "set terminal pngcairo noenhanced size 1000,%zu font 'sans,11' background rgb 'white'\n",
                         height);
         fputs("set output ", script);
-        put_quoted(script, file);
+        gnuplot_put_text(script, file);
         fprintf(script, "\nset xlabel '%s since the start' offset 0,0.4\n", axis.name);
         fputs("set ylabel 'MiB'\nset yrange [0:*]\nset xrange [0:*]\n"
               "set grid ytics lc rgb 'gray80' lt 1 lw 0.5\nset border 3\nset tics nomirror out\n"
@@ -147,7 +129,7 @@ static void put_run(FILE *script, const struct results *results, size_t i, size_
         else
                 fprintf(script, "$samples%zu using 1:2 with lines", i);
         fprintf(script, " lc rgb 'black' lw 1.4 dt %zu title ", style % DASHES + 1);
-        put_quoted(script, title);
+        gnuplot_put_text(script, title);
 }
 
 static void put_plot(FILE *script, const struct results *results) {
@@ -184,62 +166,6 @@ static int make_script(const struct results *results, const char *file, char **r
         return 0;
 }
 
-static int write_all(int fd, const char *text) {
-        size_t left = strlen(text);
-
-        while (left > 0) {
-                ssize_t n = write(fd, text, left);
-                if (n < 0 && errno != EINTR)
-                        return -errno;
-                if (n > 0) {
-                        text += n;
-                        left -= (size_t) n;
-                }
-        }
-        return 0;
-}
-
-/* A gnuplot that dies early shall not take the harness with it, nor the harness's signal mask hold for it. */
-static int start_gnuplot(int script_fd, pid_t *ret_pid) {
-        char *argv[] = { (char *) "gnuplot", (char *) "-", NULL };
-        posix_spawn_file_actions_t actions;
-        posix_spawnattr_t attributes;
-        sigset_t none;
-
-        sigemptyset(&none);
-        posix_spawnattr_init(&attributes);
-        posix_spawnattr_setsigmask(&attributes, &none);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-        posix_spawn_file_actions_init(&actions);
-        posix_spawn_file_actions_adddup2(&actions, script_fd, STDIN_FILENO);
-        int r = posix_spawnp(ret_pid, "gnuplot", &actions, &attributes, argv, environ);
-        posix_spawn_file_actions_destroy(&actions);
-        posix_spawnattr_destroy(&attributes);
-        return -r;
-}
-
-static int run_gnuplot(const char *script) {
-        int pipes[2];
-        int status;
-        pid_t pid;
-
-        if (pipe2(pipes, O_CLOEXEC) < 0)
-                return -errno;
-        int r = start_gnuplot(pipes[0], &pid);
-        file_closep(&pipes[0]);
-        if (r >= 0) {
-                r = write_all(pipes[1], script);
-                file_closep(&pipes[1]);
-                while (waitpid(pid, &status, 0) < 0)
-                        if (errno != EINTR)
-                                return -errno;
-                if (r >= 0 && status != 0)
-                        r = -EIO;
-        }
-        file_closep(&pipes[1]);
-        return r;
-}
-
 int chart_write(const struct results *results, const char *file) {
         MG_CLEANUP(freep) char *script = NULL;
 
@@ -250,6 +176,5 @@ int chart_write(const struct results *results, const char *file) {
         int r = make_script(results, file, &script);
         if (r < 0)
                 return r;
-        signal(SIGPIPE, SIG_IGN);
-        return run_gnuplot(script);
+        return gnuplot_run(script, -EBADF);
 }

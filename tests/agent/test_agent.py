@@ -11,6 +11,8 @@ from fake_daemon import Daemon, Gone, encode, rss_anon
 HOST = os.environ["MEMGUARD_TEST_HOST"]
 PRELOAD = os.environ["MEMGUARD_TEST_PRELOAD"]
 WORKLOADS = os.environ["MEMGUARD_TEST_WORKLOADS"]
+TALKATIVE = os.environ["MEMGUARD_TEST_TALKATIVE"]
+STAND_IN = os.environ["MEMGUARD_TEST_STAND_IN"]
 MUST_WORK = os.environ.get("MEMGUARD_MUST_WORK") == "1"
 MIB = 1 << 20
 
@@ -171,6 +173,21 @@ def test_mimalloc():
         assert rss_anon(service.process.pid) > before - 16 * MIB
 
 
+def test_mimalloc_versions():
+    """Which ones are asked to collect, by the number that they tell."""
+    for number, version, reaches in ((0, "0.0.0", False), (187, "1.8.7", False), (209, "2.0.9", False), (224, "2.2.4", False),
+                                     (20300, "2.3.0", False), (300, "3.0.0", True), (314, "3.1.4", True), (30403, "3.4.3", True),
+                                     (-1, "0.0.0", False)):
+        with Service(STAND_IN, str(number), MEMGUARD_DELAY="0") as service:
+            hello = heap(service.peer.hello, "mimalloc")
+            assert hello["VERSION"] == version and hello["SERVES_MALLOC"] == 0, hello
+            assert (hello.get("CAN") == "trim") == reaches and ("cannot trim" in hello.get("NOTICE", "")) != reaches, hello
+            service.peer.request("trim")
+            collected = service.process.stdout.readline() if reaches else b""
+            service.process.kill()
+            assert collected + service.process.stdout.read() == (b"collected\n" if reaches else b""), number
+
+
 def test_requests():
     with Service(HOST, "idle", MEMGUARD_DELAY="0") as service:
         peer = service.peer
@@ -211,6 +228,18 @@ def test_bad_daemon():
                 raise AssertionError(f"{datagram} was answered {reply}")
             except Gone:
                 pass
+
+
+def test_texts_too_long():
+    """What does not fit a message is left out, and the agent serves; it does not come back again and again."""
+    with Service(TALKATIVE, MEMGUARD_DELAY="0") as service:
+        for message in service.peer.hello, service.peer.request("tune", BACKGROUND_THREAD=1):
+            talkative = heap(message, "jemalloc")
+            assert "too long" in talkative["NOTICE"] and "VERSION" not in talkative and "OPTIONS" not in talkative, message
+            assert talkative["CAN"] == "trim,tune", message
+        assert service.peer.request("stats", FORCE=1)["RESULT"] == "done"
+        assert service.peer.request("ping")["VERB"] == "pong"
+        assert service.daemon.accept(1.5) is None, "the agent came a second time"
 
 
 def test_descriptor_sent_along():

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "base/statm.h"
 #include "fuzz.h"
 #include "host/memory_stat.h"
 #include "host/proc.h"
@@ -50,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         value = 7;
         require(proc_stat_parse_start_time(text, &value) == 0 || value == 7);
         value = 7;
-        require(proc_statm_parse(text, 4096, &value) == 0 || value == 7);
+        require(statm_parse_anon(text, 4096, &value) == 0 || value == 7);
         check_cgroup(text);
         free(text);
         return 0;

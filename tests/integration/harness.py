@@ -85,7 +85,8 @@ class Build:
         self.memguardd = os.environ.get("MEMGUARDD", f"{directory}/src/daemon/memguardd")
         self.memguardctl = os.environ.get("MEMGUARDCTL", f"{directory}/src/ctl/memguardctl")
         self.preload = os.environ.get("MEMGUARD_PRELOAD", f"{directory}/src/agent/libmemguard-preload.so")
-        for path in (self.memguardd, self.memguardctl, self.preload):
+        self.exporter = os.environ.get("MEMGUARD_EXPORTER", f"{directory}/src/exporter/memguard-exporter")
+        for path in (self.memguardd, self.memguardctl, self.preload, self.exporter):
             if not os.path.exists(path):
                 sys.exit(f"{path} is missing: build first (ninja -C {directory})")
 

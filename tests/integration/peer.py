@@ -194,6 +194,15 @@ def behave_garbage(peer, argument):
         pass
 
 
+def behave_quotes(peer, argument):
+    """Two heaps alike, whose names are made to break out of a label."""
+    send(peer, HELLO.replace("HEAPS=1", "HEAPS=2") +
+         'HEAP1_ALLOCATOR=glibc\nHEAP1_VERSION=1"} 1 # EOF \\\nHEAP1_CAN=stats\nHEAP1_SERVES_MALLOC=0\nHEAP1_ARENAS=3\n')
+    say("hello")
+    for _ in requests(peer):
+        pass
+
+
 def behave_unknown_verb(peer, argument):
     send(peer, HELLO)
     send(peer, "VERB=dance\nID=77\nTEMPO=120\n")

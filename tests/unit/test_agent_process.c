@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the agent makes of /proc: statm, the rights of two threads, locked memory. */
+/* What the agent makes of /proc: the rights of two threads, locked memory. */
 #include "check.h"
 
 #include <errno.h>
@@ -16,30 +16,6 @@
         "\nCapBnd:\t000001ffffffffff\nCapAmb:\t0000000000000000\n"                           \
         "NoNewPrivs:\t" nnp "\nSeccomp:\t" seccomp "\nSeccomp_filters:\t" filters "\n"
 #define FULL "000001ffffffffff"
-
-static void test_statm(void **state) {
-        static const struct {
-                const char *text;
-                int result;
-                uint64_t bytes;
-        } cases[] = {
-                { "1000 300 100 5 0 200 0\n", 0, 200 * 4096 },
-                { "1000 300 100", 0, 200 * 4096 },
-                { "1000 100 300 5 0 200 0\n", 0, 0 }, /* counters that were read a moment apart */
-                { "", -EINVAL, 0 },
-                { "1000 300", -EINVAL, 0 },
-                { "1000 -300 100", -EINVAL, 0 },
-                { "1000 300 x", -EINVAL, 0 },
-                { "1 18446744073709551615 0", -EINVAL, 0 },
-                { "1 99999999999999999999 0", -EINVAL, 0 },
-        };
-
-        for (size_t i = 0; i < MG_ELEMENTS(cases); i++) {
-                uint64_t bytes = 4711;
-                assert_int_equal(statm_parse_anon(cases[i].text, 4096, &bytes), cases[i].result);
-                assert_int_equal(bytes, cases[i].result == 0 ? cases[i].bytes : 4711);
-        }
-}
 
 static void test_rights(void **state) {
         static const char plain[] = STATUS("0", FULL, "0", "0", "0");
@@ -122,7 +98,6 @@ static void test_own_process(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_statm),
                 cmocka_unit_test(test_rights),
                 cmocka_unit_test(test_numbers_in_status),
                 cmocka_unit_test(test_own_pending),

@@ -537,6 +537,48 @@ static void test_processes(void **state) {
         expect_missing("/0/agent_version");
 }
 
+/* Two samples and a trim, and each of them from a moment on; what is unknown is left out. */
+static void test_get_history(void **state) {
+        struct unit *unit = make_unit("hog.service");
+        uint64_t now_usec = manager_now(manager);
+
+        history_add(&unit->history,
+                    &(struct mg_history_sample){ 300 * MG_MIB, MG_UNKNOWN, MG_UNKNOWN, MG_UNKNOWN },
+                    now_usec);
+        history_add(&unit->history,
+                    &(struct mg_history_sample){ 200 * MG_MIB, 120 * MG_MIB, 80 * MG_MIB,
+                                                 64 * MG_MIB },
+                    now_usec + 5 * MG_USEC_PER_SEC);
+        fill_unit(unit);
+        unit->last_outcome.ended_usec = now_usec;
+        unit->last_outcome.reason = MG_REASON_THRESHOLD;
+        history_trimmed(&unit->history, &unit->last_outcome);
+        call(MANAGER, "GetHistory", "st", "hog.service", UINT64_C(0));
+        expect_ok();
+        expect("/unit", "s:hog.service");
+        expect("/trims_forgotten", "t:0");
+        expect("/samples/0/anon_bytes", "t:314572800");
+        expect("/samples/0/step_usec", "t:5000000");
+        expect_missing("/samples/0/live_bytes");
+        expect_missing("/samples/0/trim_above_bytes");
+        expect("/samples/1/anon_bytes", "t:209715200");
+        expect("/samples/1/live_bytes", "t:125829120");
+        expect("/samples/1/retained_bytes", "t:83886080");
+        expect("/samples/1/trim_above_bytes", "t:67108864");
+        expect_missing("/samples/2/anon_bytes");
+        expect("/trims/0/result", "s:partial");
+        expect("/trims/0/reason", "s:threshold");
+        expect("/trims/0/gain_bytes", "t:471859200");
+        expect("/trims/0/pause_usec", "t:16000");
+        expect_missing("/trims/1/result");
+        call(MANAGER, "GetHistory", "st", "hog.service", UINT64_MAX);
+        expect_ok();
+        expect_missing("/samples/0/anon_bytes");
+        expect_missing("/trims/0/result");
+        call(MANAGER, "GetHistory", "st", "none.service", UINT64_C(0));
+        assert_string_equal(answer.error, MG_BUS_ERROR_NO_SUCH_UNIT);
+}
+
 static void test_explain(void **state) {
         struct unit *unit = make_unit("hog.service");
         char line_5[80];
@@ -1032,6 +1074,7 @@ int main(void) {
                 BUS_TEST(test_unmeasured_unit),
                 BUS_TEST(test_no_such_unit),
                 BUS_TEST(test_processes),
+                BUS_TEST(test_get_history),
                 BUS_TEST(test_explain),
                 BUS_TEST(test_trim),
                 BUS_TEST(test_reload),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers, sizes, shares, times and booleans: what is read, and all that is refused. */
+/* Numbers, sizes, shares, times, booleans and statm: what is read, and all that is refused. */
 #include <errno.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -10,6 +10,7 @@
 
 #include "base/macros.h"
 #include "base/parse.h"
+#include "base/statm.h"
 
 #define UNTOUCHED UINT64_C(0xfeedface)
 
@@ -289,11 +290,41 @@ static void test_boolean(void **state) {
                         fail_msg("\"%s\": %d", cases[i].text, parse_boolean(cases[i].text));
 }
 
+static void test_statm(void **state) {
+        static const struct case_u64 cases[] = {
+                { "500 200 50 10 0 90 0\n", 0, 150 * 4096 },
+                { "500 200 50", 0, 150 * 4096 },
+                { "0 0 0 0 0 0 0\n", 0, 0 },
+                { "500 40 50 10 0 90 0\n", 0, 0 }, /* approximate counters: never below 0 */
+                { "500 18446744073709551615 0 1\n", 0, MG_UNKNOWN - 1 },
+
+                /* hostile */
+                { "", -EBADMSG },
+                { "500", -EBADMSG },
+                { "500 200\n", -EBADMSG },
+                { "500  200 50\n", -EBADMSG },
+                { " 500 200 50\n", -EBADMSG },
+                { "500\t200\t50\n", -EBADMSG },
+                { "500\n200\n50\n", -EBADMSG },
+                { "a b c\n", -EBADMSG },
+                { "500 -1 50\n", -EBADMSG },
+                { "500 200 x", -EBADMSG },
+                { "1 99999999999999999999 0", -EBADMSG },
+        };
+
+        for (size_t i = 0; i < MG_ELEMENTS(cases); i++) {
+                uint64_t bytes = UNTOUCHED;
+                assert_int_equal(statm_parse_anon(cases[i].text, 4096, &bytes), cases[i].r);
+                assert_int_equal(bytes, cases[i].r == 0 ? cases[i].value : UNTOUCHED);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_u64),      cmocka_unit_test(test_u64_span_stops_at_its_end),
                 cmocka_unit_test(test_size),     cmocka_unit_test(test_percent),
                 cmocka_unit_test(test_duration), cmocka_unit_test(test_boolean),
+                cmocka_unit_test(test_statm),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,6 +206,24 @@ static void test_by_hand(void **state) {
         }
 }
 
+/* A byte is worth an operator's trim, nothing is not. */
+static void test_by_hand_of_nothing(void **state) {
+        for (int soft = 0; soft < 2; soft++) {
+                struct mg_decision decision;
+                struct sim_unit u;
+
+                setup(&u);
+                u.soft = (uint64_t) soft;
+                u.hard = 0;
+                sim_measure(&u);
+                policy_by_hand(&u.state, &u.config, &u.sample, u.now_usec, &decision);
+                assert_int_equal(decision.action, soft ? MG_ACTION_TRIM : MG_ACTION_HOLD);
+                assert_int_equal(
+                                decision.reason,
+                                soft ? MG_REASON_BY_HAND : MG_REASON_BELOW_MIN_GAIN);
+        }
+}
+
 static void test_trim_above_larger_counts(void **state) {
         static const struct {
                 uint64_t live, soft;
@@ -395,6 +413,7 @@ int main(void) {
                 cmocka_unit_test(test_each_condition_alone),
                 cmocka_unit_test(test_order_of_reasons),
                 cmocka_unit_test(test_by_hand),
+                cmocka_unit_test(test_by_hand_of_nothing),
                 cmocka_unit_test(test_trim_above_larger_counts),
                 cmocka_unit_test(test_expected_is_what_fits),
                 cmocka_unit_test(test_pressure),

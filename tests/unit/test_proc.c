@@ -54,32 +54,6 @@ static void test_stat(void **state) {
         }
 }
 
-static void test_statm(void **state) {
-        static const struct {
-                const char *text;
-                int result;
-                uint64_t bytes;
-        } cases[] = {
-                { "500 200 50 10 0 90 0\n", 0, 150 * 4096 },
-                { "500 200 50", 0, 150 * 4096 },
-                { "0 0 0 0 0 0 0\n", 0, 0 },
-                { "500 40 50 10 0 90 0\n", 0, 0 }, /* approximate counters: never below 0 */
-                { "500 18446744073709551615 0 1\n", 0, MG_UNKNOWN - 1 },
-                { "500 200\n", -EBADMSG, 1 },
-                { "500", -EBADMSG, 1 },
-                { "", -EBADMSG, 1 },
-                { "500  200 50\n", -EBADMSG, 1 },
-                { "a b c\n", -EBADMSG, 1 },
-                { "500 -1 50\n", -EBADMSG, 1 },
-        };
-
-        for (size_t i = 0; i < MG_ELEMENTS(cases); i++) {
-                uint64_t bytes = 1;
-                assert_int_equal(proc_statm_parse(cases[i].text, 4096, &bytes), cases[i].result);
-                assert_int_equal(bytes, cases[i].bytes);
-        }
-}
-
 static void test_cgroup(void **state) {
         static const struct {
                 const char *text;
@@ -305,10 +279,9 @@ static void test_walk(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_stat),        cmocka_unit_test(test_statm),
-                cmocka_unit_test(test_cgroup),      cmocka_unit_test(test_fixture_status),
-                cmocka_unit_test(test_own_process), cmocka_unit_test(test_gone),
-                cmocka_unit_test(test_walk),
+                cmocka_unit_test(test_stat),           cmocka_unit_test(test_cgroup),
+                cmocka_unit_test(test_fixture_status), cmocka_unit_test(test_own_process),
+                cmocka_unit_test(test_gone),           cmocka_unit_test(test_walk),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,28 @@ static int run_address_space(void) {
         return 0;
 }
 
+/* Not a page more than there is: what fails must fail, and work again when the limit is gone. */
+static int run_tight_address_space(void) {
+        struct rlimit old, none = { 0, RLIM_INFINITY };
+        pthread_t thread;
+
+        host_work(300);
+        getrlimit(RLIMIT_AS, &old);
+        none.rlim_max = old.rlim_max;
+        setrlimit(RLIMIT_AS, &none);
+        errno = 0;
+        bool has_block = malloc(64 << 20) != NULL;
+        int block_errno = errno, thread_result = pthread_create(&thread, NULL, sleep_on, NULL);
+        host_pause(500);
+        setrlimit(RLIMIT_AS, &old);
+        printf("block %d %s, thread %s\n", has_block, strerror(block_errno),
+               strerror(thread_result));
+        thread_result = pthread_create(&thread, NULL, sleep_on, NULL);
+        printf("then %s\n", strerror(thread_result));
+        host_pause(300);
+        return 0;
+}
+
 static int run_locked_memory(void) {
         int r = mlockall(MCL_CURRENT | MCL_FUTURE);
 
@@ -105,7 +127,9 @@ static int run_many_allocators(void) {
         for (uintptr_t i = 0; i < WORKERS; i++)
                 if (pthread_create(&thread[i], NULL, check_blocks, (void *) (i + 1)) != 0)
                         return 1;
-        host_pause(4000);
+        /* Longer by hand: see test_soak.py. */
+        const char *seconds = getenv("HOST_SECONDS");
+        host_pause(1000 * (seconds ? (unsigned) atoi(seconds) : 4));
         atomic_store(&is_over, true);
         for (int i = 0; i < WORKERS; i++)
                 pthread_join(thread[i], NULL);
@@ -162,6 +186,7 @@ static int run_errno(void) {
 const struct host_case limit_cases[] = {
         { "thread-limit", run_thread_limit },
         { "address-space", run_address_space },
+        { "tight-address-space", run_tight_address_space },
         { "locked-memory", run_locked_memory },
         { "many-allocators", run_many_allocators },
         { "idle", run_idle },

@@ -13,6 +13,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,70 @@ static int run_unshare_mount(void) {
         return 0;
 }
 
+/* A namespace that another process has made: as unshare(), only a process of one thread may go there. */
+static int run_setns_user(void) {
+        int ready[2], hold[2];
+        char path[64], byte;
+
+        if (pipe(ready) < 0 || pipe(hold) < 0)
+                return 1;
+        fflush(stdout);
+        int pid = fork();
+        if (pid == 0) {
+                close(hold[1]);
+                int r = unshare(CLONE_NEWUSER) < 0 ? 1 : 0;
+                if (write(ready[1], "x", 1) == 1 && read(hold[0], &byte, 1) == 0)
+                        _exit(r);
+                _exit(2);
+        }
+        if (read(ready[0], &byte, 1) != 1)
+                return 1;
+        host_pause(300);
+        snprintf(path, sizeof(path), "/proc/%d/ns/user", pid);
+        int other = open(path, O_RDONLY | O_CLOEXEC);
+        printf("setns %s\n", outcome(setns(other, CLONE_NEWUSER)));
+        close(hold[1]);
+        printf("child %d\n", host_wait(pid));
+        host_pause(300);
+        return 0;
+}
+
+static int child_of_namespace(void) {
+        host_work(400);
+        return getpid() == 1 ? 6 : 1;
+}
+
+/* From here on the kernel lets no thread be made; children are numbered anew, below a /proc that does not know them. */
+static int run_unshare_pid(void) {
+        host_pause(300);
+        printf("unshare %s\n", outcome(unshare(CLONE_NEWPID)));
+        fflush(stdout);
+        int pid = fork();
+        if (pid == 0)
+                _exit(child_of_namespace());
+        printf("child %d\n", host_wait(pid));
+        host_pause(300);
+        return 0;
+}
+
+/* What fails, fails as without an agent. */
+static int run_errno_of_failures(void) {
+        struct __user_cap_header_struct header = { .version = 1 };
+        struct __user_cap_data_struct data[2] = { 0 };
+
+        host_pause(300);
+        printf("setns %s\n", outcome(setns(-1, CLONE_NEWNS)));
+        printf("unshare %s\n", outcome(unshare(~0)));
+        printf("prctl %s\n", outcome(prctl(PR_CAPBSET_DROP, 4711UL, 0, 0, 0)));
+        printf("prctl %s\n", outcome(prctl(-4711, 0, 0, 0, 0)));
+        printf("capset %s\n", outcome(capset(&header, data)));
+        printf("setgroups %s\n", outcome(setgroups(1 << 20, NULL)));
+        printf("setresuid %s\n", outcome(setresuid(NOBODY, NOBODY, NOBODY)));
+        printf("seteuid %s\n", outcome(seteuid(0)));
+        printf("setgid %s\n", outcome(setgid(0)));
+        return 0;
+}
+
 /* Kills the process at socket(2), allows the rest. */
 static const struct sock_filter kill_socket[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -183,6 +248,35 @@ static int run_seccomp_strict(void) {
         return 1;
 }
 
+static volatile sig_atomic_t trapped;
+
+static void on_trap(int signal_number) {
+        trapped = trapped + 1;
+}
+
+/* A sandbox that counts what it catches: nothing, for the program itself calls none of these. */
+static int run_seccomp_trap(void) {
+        static const struct sock_filter trap[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 3, 0),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_connect, 2, 0),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_signalfd4, 1, 0),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+        };
+        const struct sock_fprog program = { 6, (struct sock_filter *) trap };
+
+        signal(SIGSYS, on_trap);
+        host_work(300);
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        int r = (int) syscall(
+                        SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+        printf("filter %s\n", outcome(r));
+        host_work(1500);
+        printf("trapped %d\n", (int) trapped);
+        return 0;
+}
+
 static int run_chroot(void) {
         char directory[] = "/tmp/memguard-chroot-XXXXXX";
 
@@ -222,11 +316,15 @@ const struct host_case rights_cases[] = {
         { "raw-setuid", run_raw_setuid },
         { "unshare-user", run_unshare_user },
         { "unshare-mount", run_unshare_mount },
+        { "setns-user", run_setns_user },
+        { "unshare-pid", run_unshare_pid },
+        { "errno-of-failures", run_errno_of_failures },
         { "seccomp-tsync", run_seccomp_tsync },
         { "seccomp-early", run_seccomp_early },
         { "seccomp-raw", run_seccomp_raw },
         { "seccomp-prctl", run_seccomp_prctl },
         { "seccomp-strict", run_seccomp_strict },
+        { "seccomp-trap", run_seccomp_trap },
         { "chroot", run_chroot },
         { "setuid-with-threads", run_setuid_with_threads },
         { NULL, NULL },

@@ -7,19 +7,22 @@ from harness import (DAEMON, WORKLOADS, check, expect, expect_equal, is_active, 
                      wait_until)
 
 SOCKET = 'memguard.socket'
+EXPORTER = 'memguard-exporter.service'
+EXPORTER_SOCKET = 'memguard-exporter.socket'
 
 
 @check('install: systemd-analyze verify has nothing to say', daemon=False)
 def verify():
-    result = run('systemd-analyze', 'verify', '--man=no', DAEMON, SOCKET)
+    result = run('systemd-analyze', 'verify', '--man=no', DAEMON, SOCKET, EXPORTER, EXPORTER_SOCKET)
     expect_equal((result.stdout + result.stderr).strip(), '', 'systemd-analyze verify')
 
 
 @check('install: exposure by systemd-analyze security is 2.0 or less', daemon=False)
 def security():
-    result = run('systemd-analyze', 'security', '--no-pager', DAEMON)
-    level = re.search(r'Overall exposure level for \S+: ([0-9.]+)', result.stdout)
-    expect(level and float(level[1]) <= 2.0, result.stdout[-400:])
+    for unit in (DAEMON, EXPORTER):
+        result = run('systemd-analyze', 'security', '--no-pager', unit)
+        level = re.search(r'Overall exposure level for \S+: ([0-9.]+)', result.stdout)
+        expect(level and float(level[1]) <= 2.0, result.stdout[-400:])
 
 
 @check('install: enabling the service enables its socket, disabling takes both back', daemon=False)

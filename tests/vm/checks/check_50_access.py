@@ -5,7 +5,7 @@ import socket
 from harness import (DAEMON, WORKLOADS, check, expect, expect_equal, is_active, journal, known_status, main_pid, run, service,
                      wait_until)
 
-NOBODY = '65534'
+NOBODY = 'nobody'
 
 
 @check('access: a user without rights reads status and may not act')
