@@ -6,8 +6,6 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include "host/bus_api.h"
 #include "host/config.h"
 #include "host/config_keys.h"
+#include "host/private_socket.h"
 #include "replay/cleanup.h"
 
 /* Its backlog of a second is answered at once; a daemon that is slower than this has no number for this sample. */
@@ -138,20 +137,13 @@ static int write_ini(const char *path, const char *text) {
         return write(fd, text, length) == (ssize_t) length ? 0 : -EIO;
 }
 
-static int connect_bus(const char *directory, sd_bus **ret_bus) {
+static int open_bus(const char *directory, sd_bus **ret_bus) {
         MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         MG_CLEANUP(file_closep) int fd = -EBADF;
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        int n =
-                        snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", directory,
-                                 MG_BUS_SOCKET);
+        int r = private_socket_connect(directory, &fd);
 
-        if (n < 0 || (size_t) n >= sizeof(address.sun_path))
-                return -ENAMETOOLONG;
-        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0 || connect(fd, (struct sockaddr *) &address, sizeof(address)) < 0)
-                return -errno;
-        int r = sd_bus_new(&bus);
+        if (r >= 0)
+                r = sd_bus_new(&bus);
         if (r >= 0)
                 r = sd_bus_set_fd(bus, fd, fd);
         if (r < 0)
@@ -173,7 +165,7 @@ static bool has_ended(struct child *process) {
 
 static int wait_ready(struct private_daemon *daemon) {
         for (int i = 0; i < START_TRIES; i++) {
-                if (connect_bus(daemon->directory, &daemon->bus) >= 0)
+                if (open_bus(daemon->directory, &daemon->bus) >= 0)
                         return 0;
                 if (has_ended(&daemon->process))
                         return -ECHILD;
