@@ -88,11 +88,18 @@ CASES = [
 ]
 
 
-SANITIZED = "MEMGUARD_TEST_SANITIZED" in os.environ
-# A sanitizer reserves terabytes of addresses, and looks for leaks through /proc and a thread of its own.
-NOT_SANITIZED = ("address-space", "tight-address-space")
-if SANITIZED:
+SANITIZER = os.environ.get("MEMGUARD_TEST_SANITIZED", "none")
+# AddressSanitizer reserves terabytes of addresses, and looks for leaks through /proc and a thread of its own.
+NOT_BY_ADDRESS = ("address-space", "tight-address-space")
+# ThreadSanitizer follows no fork, and believes that all threads share one table of descriptors.
+BY_THREAD = ("exit-at-once", "exit-handlers", "signal-storm", "sigwait", "setuid", "capset-setuid", "bounding-set", "unshare-user", "seccomp-tsync",
+             "seccomp-prctl", "setuid-with-threads", "locked-memory", "many-allocators", "thread-churn", "errno")
+if "address" in SANITIZER:
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+
+
+def is_for_sanitizer(name):
+    return name not in NOT_BY_ADDRESS if "address" in SANITIZER else name in BY_THREAD if "thread" in SANITIZER else True
 
 
 def run(case, **extra):
@@ -128,7 +135,7 @@ def main():
         expected = follow if mode == "follow" else always
         if expected is LEFT_OUT or (only and name not in only):
             continue
-        if SANITIZED and name in NOT_SANITIZED:
+        if not is_for_sanitizer(name):
             continue
         if needs_root and not IS_ROOT:
             print(f"skip {name}: needs root")

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -186,10 +187,10 @@ static int run_exit_handlers(void) {
         exit(22);
 }
 
-static volatile sig_atomic_t ticks;
+static atomic_int ticks;
 
 static void on_tick(int signal_number) {
-        ticks = ticks + 1;
+        atomic_fetch_add(&ticks, 1);
 }
 
 static int run_signal_storm(void) {
