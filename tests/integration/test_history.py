@@ -20,6 +20,17 @@ def trimmed(world, name="web"):
     return service
 
 
+def drawable(world, name="web"):
+    """The same, with enough samples (one each five seconds) for every line to have two ends."""
+    service = trimmed(world, name)
+
+    def has_lines():
+        samples = world.json("history", f"{name}.process")["samples"]
+        return sum(sample["live_bytes"] is not None for sample in samples) >= 3
+    wait_until("the history has lines to draw", has_lines, 60)
+    return service
+
+
 def ctl(world, *arguments, path=None, cwd=None):
     environment = dict(os.environ, NO_COLOR="1", **({"PATH": path} if path is not None else {}))
     return subprocess.run([world.build.memguardctl, f"--runtime-directory={world.runtime}", "--no-pager", *arguments],
@@ -102,7 +113,7 @@ def status_tells_the_memory_of_histories(world):
 @test
 def plot_into_files(world):
     need_gnuplot()
-    trimmed(world)
+    drawable(world)
     for name, begin in ("web.svg", b"<?xml"), ("web.png", b"\x89PNG"):
         path = f"{world.directory}/{name}"
         with open(path, "w") as file:
@@ -125,7 +136,7 @@ def plot_into_files(world):
 @test
 def plot_on_the_terminal(world):
     need_gnuplot()
-    trimmed(world)
+    drawable(world)
     done = ctl(world, "plot", "web.process")
     check_equal(f"exit code ({done.stderr})", done.returncode, 0)
     lines = done.stdout.splitlines()
