@@ -92,7 +92,8 @@ SANITIZER = os.environ.get("MEMGUARD_TEST_SANITIZED", "none")
 # AddressSanitizer reserves terabytes of addresses, and looks for leaks through /proc and a thread of its own.
 NOT_BY_ADDRESS = ("address-space", "tight-address-space")
 # ThreadSanitizer follows no fork, believes that all threads share one table of descriptors, and has a thread of its own, which a filter kills.
-BY_THREAD = ("exit-at-once", "exit-handlers", "signal-storm", "sigwait", "setuid", "bounding-set", "setuid-with-threads", "locked-memory", "many-allocators", "thread-churn", "errno")
+BY_THREAD = ("exit-at-once", "exit-handlers", "signal-storm", "sigwait", "setuid", "bounding-set", "setuid-with-threads", "locked-memory",
+             "many-allocators", "thread-churn", "errno")
 if "address" in SANITIZER:
     os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 
