@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "base/hash.h"
 #include "base/parse.h"
 #include "base/text.h"
 
@@ -102,13 +103,9 @@ static const struct field state_fields[] = {
 };
 _Static_assert(sizeof(enum mg_reason) == sizeof(uint32_t), "enums are copied as 32 bits");
 
-/* FNV-1a: finds cut and changed files, not forgers, who could write the directory anyway. */
+/* Finds cut and changed files, not forgers, who could write the directory anyway. */
 static uint64_t checksum(const char *text, size_t length) {
-        uint64_t hash = UINT64_C(14695981039346656037);
-
-        for (size_t i = 0; i < length; i++)
-                hash = (hash ^ (unsigned char) text[i]) * UINT64_C(1099511628211);
-        return hash;
+        return hash_add(MG_HASH_INIT, text, length);
 }
 
 static void put_number(struct mg_text *text, uint64_t value, uint64_t unknown) {

@@ -4,13 +4,13 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/macros.h"
 #include "ctl/client.h"
 #include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "ctl/since.h"
+#include "host/clock.h"
 
 /* Names that scripts may rely on. */
 static const char *const sample_names[] = {
@@ -43,16 +43,10 @@ static const struct column trim_columns[] = {
 };
 
 static int read_since(uint64_t *ret_since_usec) {
-        struct timespec now;
-
         *ret_since_usec = 0;
         if (!ctl_options.since)
                 return CTL_OK;
-        clock_gettime(CLOCK_REALTIME, &now);
-        int r = since_parse(
-                        ctl_options.since,
-                        (uint64_t) now.tv_sec * MG_USEC_PER_SEC + (uint64_t) now.tv_nsec / 1000,
-                        ret_since_usec);
+        int r = since_parse(ctl_options.since, clock_wall_usec(), ret_since_usec);
         if (r >= 0)
                 return CTL_OK;
         fprintf(stderr, "memguardctl: --since=%s: %s\n", ctl_options.since,

@@ -17,11 +17,8 @@
 #include "ctl/history.h"
 #include "ctl/plot_script.h"
 #include "ctl/terminal_size.h"
+#include "host/cleanup.h"
 #include "host/gnuplot.h"
-
-static void free_text(char **text) {
-        free(*text);
-}
 
 static int report(const char *unit, int error) {
         switch (error) {
@@ -58,7 +55,7 @@ static struct plot_target terminal_target(void) {
 }
 
 static int draw_on_terminal(const json_t *history, const char *unit) {
-        MG_CLEANUP(free_text) char *script = NULL;
+        MG_CLEANUP(freep) char *script = NULL;
         struct plot_target target = terminal_target();
 
         int r = plot_script(history, &target, &script);
@@ -103,7 +100,7 @@ static int draw_into(const char *script, const char *file, const char *unit) {
 }
 
 static int draw_file(const json_t *history, const char *unit, enum plot_form form) {
-        MG_CLEANUP(free_text) char *script = NULL;
+        MG_CLEANUP(freep) char *script = NULL;
 
         int r = plot_script(history, &(struct plot_target){ .form = form }, &script);
         return r < 0 ? report(unit, r) : draw_into(script, ctl_options.output, unit);

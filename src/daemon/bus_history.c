@@ -2,7 +2,7 @@
 /* GetHistory(): the rings of a unit as one series, and its last trims. Layer: daemon. */
 #include "core/history.h"
 #include "daemon/bus_server.h"
-#include "daemon/clock.h"
+#include "host/clock.h"
 
 /* The rings count monotonic time, a client reads a clock on the wall; one difference, so that steps stay steps. */
 struct span_shown {

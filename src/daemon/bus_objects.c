@@ -13,6 +13,7 @@
 #include "base/macros.h"
 #include "daemon/bus_server.h"
 #include "host/bus_api.h"
+#include "host/cleanup.h"
 
 /*
  * systemd's names are unique among the units that have nothing but slices above them. All others (of a user's manager, of a
@@ -55,10 +56,6 @@ static struct unit *find_labelled(const struct manager *manager, const char *lab
         return NULL;
 }
 
-static void free_text(char **text) {
-        free(*text);
-}
-
 /* What is found is read at once and by nobody else: all objects share the server's one structure. */
 static int find_unit(
                 sd_bus *bus,
@@ -67,7 +64,7 @@ static int find_unit(
                 void *userdata,
                 void **ret_found,
                 sd_bus_error *error) {
-        MG_CLEANUP(free_text) char *label = NULL;
+        MG_CLEANUP(freep) char *label = NULL;
         struct bus_server *server = userdata;
         struct unit *unit;
         int r = sd_bus_path_decode(path, MG_BUS_UNIT_PATH, &label);

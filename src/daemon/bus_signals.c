@@ -12,6 +12,7 @@
 #include "daemon/bus_server.h"
 #include "daemon/journal.h"
 #include "host/bus_api.h"
+#include "host/cleanup.h"
 
 /* Some kilobytes each. A thousand units that change at once are less than what the bus daemon takes in at a time. */
 #define UNSENT_MAX 4096
@@ -73,13 +74,9 @@ static bool takes_signals(struct bus_server *server) {
         return false;
 }
 
-static void free_text(char **text) {
-        free(*text);
-}
-
 /* For want of memory nothing is sent, and the next tick tries again. */
 static void tell_unit(struct bus_server *server, struct unit *unit) {
-        MG_CLEANUP(free_text) char *path = NULL;
+        MG_CLEANUP(freep) char *path = NULL;
         const char *names[PROPERTIES_MAX];
         struct unit_shown now = look(unit);
         int r;
@@ -113,7 +110,7 @@ void bus_signals_begin(struct bus_server *server) {
 }
 
 void bus_unit_gone(struct bus_server *server, struct unit *unit) {
-        MG_CLEANUP(free_text) char *path = NULL;
+        MG_CLEANUP(freep) char *path = NULL;
         int r;
 
         if (!server || !unit->shown.announced || !takes_signals(server))

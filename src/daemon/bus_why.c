@@ -6,12 +6,12 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "daemon/clock.h"
 #include "daemon/identity.h"
 #include "daemon/manager.h"
 #include "daemon/peer.h"
 #include "host/agent_version.h"
 #include "host/bus_api.h"
+#include "host/clock.h"
 #include "host/proc.h"
 #include "host/why_no_agent.h"
 

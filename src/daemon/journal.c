@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "daemon/journal_entry.h"
 #include "daemon/message_ids.h"
+#include "host/clock.h"
 
 /*
  * How often a kind may speak in a minute. A host of 300 units that all do the same at once (a reboot, a reload) still
@@ -104,13 +104,6 @@ uint64_t event_rate_take_suppressed(struct mg_event_rate *rate, uint64_t now_use
         return MG_TAKE_AS(rate->suppressed, 0);
 }
 
-static uint64_t monotonic_usec(void) {
-        struct timespec ts;
-
-        clock_gettime(CLOCK_MONOTONIC, &ts);
-        return (uint64_t) ts.tv_sec * MG_USEC_PER_SEC + (uint64_t) ts.tv_nsec / 1000;
-}
-
 static void tell_suppressed(struct mg_record *record, uint64_t now_usec) {
         for (size_t i = 0; i < MG_ELEMENTS(kinds); i++) {
                 uint64_t suppressed = event_rate_take_suppressed(&journal.rates[i], now_usec);
@@ -133,7 +126,7 @@ bool entry_begin(struct mg_record *record, enum mg_event event, int level) {
 
         if (!journal_wants(level))
                 return false;
-        now_usec = monotonic_usec();
+        now_usec = clock_now_usec();
         if (journal_wants(LOG_NOTICE))
                 tell_suppressed(record, now_usec);
         if (!event_rate_admit(&journal.rates[event], kinds[event].per_minute, now_usec))

@@ -5,10 +5,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
 
 #include "base/macros.h"
 #include "base/text.h"
+#include "host/clock.h"
 
 bool notify_watchdog(sd_event *event) {
         return sd_event_set_watchdog(event, true) > 0;
@@ -19,12 +19,7 @@ void notify_ready(void) {
 }
 
 void notify_reloading(void) {
-        struct timespec ts;
-        uint64_t now_usec;
-
-        clock_gettime(CLOCK_MONOTONIC, &ts);
-        now_usec = (uint64_t) ts.tv_sec * MG_USEC_PER_SEC + (uint64_t) ts.tv_nsec / 1000;
-        (void) sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, now_usec);
+        (void) sd_notifyf(false, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_now_usec());
 }
 
 void notify_stopping(void) {

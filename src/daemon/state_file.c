@@ -14,14 +14,15 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "core/state.h"
-#include "daemon/cleanup.h"
-#include "daemon/clock.h"
 #include "daemon/manager.h"
 #include "daemon/process.h"
 #include "daemon/store_file.h"
 #include "daemon/unit.h"
+#include "host/cleanup.h"
+#include "host/clock.h"
 
 #define STATE_SUFFIX ".state"
 
@@ -36,10 +37,8 @@
 
 /* Names and paths may be longer than a file name, and hold what a file name cannot: hence a hash; the key itself is inside. */
 static void name_file(char ret_name[static FILE_NAME_MAX], const char *key, const char *suffix) {
-        uint64_t hash = UINT64_C(14695981039346656037);
+        uint64_t hash = hash_add(MG_HASH_INIT, key, strlen(key));
 
-        for (; *key; key++)
-                hash = (hash ^ (unsigned char) *key) * UINT64_C(1099511628211);
         snprintf(ret_name, FILE_NAME_MAX, "%016" PRIx64 "%s", hash, suffix);
 }
 

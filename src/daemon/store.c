@@ -11,13 +11,13 @@
 
 #include "base/file.h"
 #include "base/macros.h"
-#include "daemon/cleanup.h"
 #include "daemon/costs.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/state_file.h"
 #include "daemon/store_file.h"
 #include "daemon/unit.h"
+#include "host/cleanup.h"
 
 #define COSTS_FILE  "costs"
 #define PAUSES_FILE "paused"

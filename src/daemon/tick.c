@@ -13,7 +13,6 @@
 #include "core/policy.h"
 #include "core/schedule.h"
 #include "daemon/bus.h"
-#include "daemon/clock.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/notify.h"
@@ -25,6 +24,7 @@
 #include "daemon/summary.h"
 #include "daemon/trim.h"
 #include "daemon/unit.h"
+#include "host/clock.h"
 
 #define SLOW_INTERVAL_USEC MG_USEC_PER_MIN
 

@@ -2,18 +2,14 @@
 /* See told.h. Layer: daemon; pure. */
 #include "daemon/told.h"
 
-/* FNV-1a, the NUL included, so that "ab" "c" is not "a" "bc". */
-static uint64_t hash_add(uint64_t hash, const char *text) {
-        const unsigned char *at = (const unsigned char *) text;
+#include <string.h>
 
-        do
-                hash = (hash ^ *at) * UINT64_C(1099511628211);
-        while (*at++ != '\0');
-        return hash;
-}
+#include "base/hash.h"
 
 bool told_before(struct told *told, const char *whom, const char *text) {
-        uint64_t hash = hash_add(hash_add(UINT64_C(14695981039346656037), whom), text);
+        /* The NUL included, so that "ab" "c" is not "a" "bc". */
+        uint64_t hash = hash_add(
+                        hash_add(MG_HASH_INIT, whom, strlen(whom) + 1), text, strlen(text) + 1);
         uint64_t *slot = &told->hash[hash % TOLD_SLOTS];
 
         if (*slot == hash)

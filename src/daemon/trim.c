@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "base/list.h"
-#include "daemon/clock.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/peer.h"
@@ -18,6 +17,7 @@
 #include "daemon/store.h"
 #include "daemon/tick.h"
 #include "daemon/unit.h"
+#include "host/clock.h"
 
 /* A round whose agent has been silent for so long is not at work: it does not keep others from theirs. */
 #define STALLED_USEC (2 * MG_USEC_PER_SEC)

@@ -8,12 +8,12 @@
  */
 #include <errno.h>
 
-#include "daemon/clock.h"
 #include "daemon/manager.h"
 #include "daemon/peer.h"
 #include "daemon/process.h"
 #include "daemon/trim_round.h"
 #include "daemon/unit.h"
+#include "host/clock.h"
 
 /* Agents that let a round wait in vain before it gives up on the rest: each costs AgentTimeoutSec=. */
 #define TIMEOUTS_PER_ROUND 2

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "daemon/bus.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
@@ -15,13 +16,9 @@
 #include "daemon/trim.h"
 #include "host/memory_stat.h"
 
-/* FNV-1a. Names are no secret and buckets no attack: a unit's name takes root, or a user manager, to choose. */
+/* Names are no secret and buckets no attack: a unit's name takes root, or a user manager, to choose. */
 static size_t bucket_of(const char *key) {
-        uint64_t hash = UINT64_C(14695981039346656037);
-
-        for (; *key; key++)
-                hash = (hash ^ (unsigned char) *key) * UINT64_C(1099511628211);
-        return hash % UNIT_BUCKETS;
+        return hash_add(MG_HASH_INIT, key, strlen(key)) % UNIT_BUCKETS;
 }
 
 static const char *key_of(const struct unit *unit) {

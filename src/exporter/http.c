@@ -10,7 +10,7 @@
 
 #include "base/macros.h"
 #include "exporter/clients.h"
-#include "exporter/clock.h"
+#include "host/clock.h"
 
 /* For a request's header and an answer's; the body is shared by all. More is answered with 431. */
 #define CONNECTION_MEMORY (16 * (size_t) MG_KIB)

@@ -6,9 +6,9 @@
 
 #include "base/file.h"
 #include "base/macros.h"
-#include "exporter/clock.h"
 #include "exporter/decode.h"
 #include "host/bus_api.h"
+#include "host/clock.h"
 #include "host/private_socket.h"
 
 static int open_private(const char *directory, sd_bus **ret_bus) {

@@ -7,8 +7,8 @@
 #include <systemd/sd-daemon.h>
 
 #include "base/macros.h"
-#include "exporter/clock.h"
 #include "exporter/reader.h"
+#include "host/clock.h"
 
 #define FRESH_USEC MG_USEC_PER_SEC
 

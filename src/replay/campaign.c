@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/macros.h"
-#include "replay/cleanup.h"
+#include "host/cleanup.h"
 #include "replay/private_daemon.h"
 #include "replay/runner.h"
 

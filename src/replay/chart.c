@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "base/macros.h"
+#include "host/cleanup.h"
 #include "host/gnuplot.h"
-#include "replay/cleanup.h"
 
 static bool ends_with(const char *text, const char *end) {
         size_t length = strlen(text);

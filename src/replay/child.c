@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/macros.h"
-#include "replay/cleanup.h"
+#include "host/cleanup.h"
 
 extern char **environ;
 

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/macros.h"
 #include "base/parse.h"
-#include "replay/cleanup.h"
+#include "host/cleanup.h"
 
 #define MAGIC "# memguard-replay 1"
 

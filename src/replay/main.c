@@ -12,8 +12,8 @@
 
 #include "base/macros.h"
 #include "base/parse.h"
+#include "host/cleanup.h"
 #include "replay/campaign.h"
-#include "replay/cleanup.h"
 #include "replay/report.h"
 
 static struct run_options run = {

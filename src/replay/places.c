@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "replay/cleanup.h"
+#include "host/cleanup.h"
 
 static const struct {
         const char *name;

@@ -13,10 +13,10 @@
 #include "base/file.h"
 #include "base/macros.h"
 #include "host/bus_api.h"
+#include "host/cleanup.h"
 #include "host/config.h"
 #include "host/config_keys.h"
 #include "host/private_socket.h"
-#include "replay/cleanup.h"
 
 /* Its backlog of a second is answered at once; a daemon that is slower than this has no number for this sample. */
 #define CALL_USEC (500 * MG_USEC_PER_MSEC)

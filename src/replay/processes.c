@@ -9,9 +9,9 @@
 
 #include "base/file.h"
 #include "base/macros.h"
+#include "host/cleanup.h"
 #include "host/proc.h"
 #include "replay/child.h"
-#include "replay/cleanup.h"
 
 #define PROC "/proc"
 

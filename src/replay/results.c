@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
-#include "replay/cleanup.h"
+#include "host/cleanup.h"
 
 void results_done(struct results *results) {
         for (size_t i = 0; i < results->n_runs; i++)

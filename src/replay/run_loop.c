@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/macros.h"
 #include "base/text.h"
+#include "host/clock.h"
 #include "replay/processes.h"
 #include "replay/run.h"
 
@@ -23,10 +24,7 @@
 #define KILL_USEC (10 * MG_USEC_PER_SEC)
 
 uint64_t run_now(void) {
-        struct timespec now;
-
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint64_t) now.tv_sec * MG_USEC_PER_SEC + (uint64_t) now.tv_nsec / 1000;
+        return clock_now_usec();
 }
 
 void run_end(struct run *run, enum replay_end end, const char *format, ...) {

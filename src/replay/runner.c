@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/macros.h"
 #include "base/text.h"
-#include "replay/cleanup.h"
+#include "host/cleanup.h"
 #include "replay/effect.h"
 #include "replay/places.h"
 #include "replay/run.h"

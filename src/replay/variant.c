@@ -12,7 +12,7 @@
 
 #include "base/macros.h"
 #include "base/parse.h"
-#include "replay/cleanup.h"
+#include "host/cleanup.h"
 
 /* 128 KiB is where glibc's threshold starts; set, it never moves. */
 #define MMAP_THRESHOLD "MALLOC_MMAP_THRESHOLD_=131072"

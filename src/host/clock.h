@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks, for what the event loop's own idea of now is too coarse for. Layer: daemon. */
+/* Clocks, for what an event loop's own idea of now is too coarse for. Layer: host. */
 #pragma once
 
 #include <stdint.h>
@@ -14,7 +14,7 @@ static inline uint64_t clock_read_usec(clockid_t clock) {
         return (uint64_t) now.tv_sec * MG_USEC_PER_SEC + (uint64_t) now.tv_nsec / 1000;
 }
 
-/* Monotonic. The loop's manager_now() stands still while a handler runs. */
+/* Monotonic, and moving while a handler of an event loop runs. */
 static inline uint64_t clock_now_usec(void) {
         return clock_read_usec(CLOCK_MONOTONIC);
 }

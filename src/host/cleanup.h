@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For MG_CLEANUP(freep) on a local that malloc() made. Layer: daemon. */
+/* For MG_CLEANUP(freep) on a local that malloc() made. Layer: host. */
 #pragma once
 
 #include <stdlib.h>

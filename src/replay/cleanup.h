@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* For MG_CLEANUP(freep) on a local that malloc() made. Layer: replay. */
-#pragma once
-
-#include <stdlib.h>
-
-static inline void freep(void *owned) {
-        free(*(void **) owned);
-}
