@@ -124,6 +124,7 @@ void bus_unit(struct dict *dict, struct unit *unit) {
         dict_u64(dict, "processes", MG_MAX(unit->n_pids, unit->n_agents));
         dict_u64(dict, "agents", unit->n_agents);
         dict_u64(dict, "agents_lost", count_lost_agents(unit));
+        dict_u64(dict, "pressure_clients", unit->clients.n);
         put_decision(dict, unit);
         put_last_trim(dict, unit);
         put_tally(dict, &unit->tally);
@@ -212,7 +213,10 @@ static void put_not_done(
 
         dict_string(dict, "result", trim_status_to_string(result->status));
         dict_u64(dict, "processes", survey->n_fits + survey->n_skipped);
-        dict_u64(dict, "asked", held ? 0 : survey->n_fits);
+        dict_u64(dict, "asked",
+                 held                          ? 0
+                 : result->status == TRIM_TOLD ? result->n_told
+                                               : survey->n_fits);
         dict_u64(dict, "refused", 0);
         dict_u64(dict, "expected_bytes", result->decision.expected_bytes);
         dict_u64(dict, "pause_usec", result->decision.predicted_pause_usec);

@@ -218,6 +218,7 @@ struct unit *unit_free(struct unit *unit) {
         if (!unit)
                 return NULL;
         trim_cancel(unit);
+        provider_forget_unit(unit->manager->provider, unit);
         while (process_first(unit))
                 process_free(process_first(unit));
         unlink_unit(unit);
