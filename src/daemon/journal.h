@@ -130,6 +130,7 @@ struct mg_journal_agent_problem {
         struct mg_journal_unit unit;
         pid_t pid; /* 0: unknown */
         const char *command;
+        const char *who; /* NULL: the agent */
         const char *problem; /* "did not answer within 10s", "sent a malformed message: connection closed" */
 };
 void journal_agent_problem(const struct mg_journal_agent_problem *event);

@@ -41,7 +41,7 @@ void journal_agent_problem(const struct mg_journal_agent_problem *event) {
         put_pid(&record, event->pid);
         record_string(&record, "MEMGUARD_COMMAND", event->command);
         say_process(&record, event->pid, event->command);
-        record_say(&record, "the agent %s", event->problem);
+        record_say(&record, "%s %s", event->who ?: "the agent", event->problem);
         entry_end(&record);
 }
 

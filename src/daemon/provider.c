@@ -72,10 +72,7 @@ static void welcome(struct provider *provider, int fd) {
         if (credentials_of_peer(owned, &credentials) < 0)
                 return;
         if (admit(provider, &credentials) == MG_PRESSURE_TOO_MANY) {
-                journal_agent_problem(&(struct mg_journal_agent_problem){
-                                .pid = credentials.pid,
-                                .problem = "follows memory pressure over too many connections: one more refused",
-                });
+                client_tell_problem(credentials.pid, "has too many connections: one more refused");
                 return;
         }
         notify_store_descriptor(owned, PROVIDER_CLIENT_NAME);

@@ -24,6 +24,7 @@
 #include "daemon/manager.h"
 #include "daemon/notify.h"
 #include "daemon/unit.h"
+#include "host/proc.h"
 
 /* Any priority but that of a new socket, 0; up to 6 are free for all. */
 #define ACCEPTED_PRIORITY 1
@@ -31,11 +32,14 @@
 #define DRAIN_CHUNK  1024
 #define DRAIN_CHUNKS 64
 
-static void tell_problem(const struct pressure_client *client, const char *problem) {
+void client_tell_problem(pid_t pid, const char *problem) {
+        char command[16] = "";
+
+        (void) proc_comm("/proc", pid, command, sizeof(command));
         journal_agent_problem(&(struct mg_journal_agent_problem){
-                        .unit = client->unit ? unit_for_journal(client->unit)
-                                             : (struct mg_journal_unit){},
-                        .pid = client->pid,
+                        .pid = pid,
+                        .command = command[0] != '\0' ? command : NULL,
+                        .who = "the client of memory pressure",
                         .problem = problem,
         });
 }
@@ -48,8 +52,7 @@ static void end_silence(struct pressure_client *client) {
 
 void client_complain_of_silence(struct pressure_client *client) {
         end_silence(client);
-        tell_problem(client,
-                     "follows memory pressure, but has sent no token, or half of one: it is told nothing");
+        client_tell_problem(client->pid, "has sent no token, or half of one: it is told nothing");
 }
 
 /* ---- its unit ---- */
@@ -117,7 +120,7 @@ static void accept_token(struct pressure_client *client) {
 
 static void refuse_token(struct pressure_client *client, const char *problem) {
         end_silence(client);
-        tell_problem(client, problem);
+        client_tell_problem(client->pid, problem);
 }
 
 /* From here on only its hang-up is of interest. */
@@ -137,8 +140,7 @@ static void take_token(struct pressure_client *client, const struct mg_pressure_
         static const int priority = ACCEPTED_PRIORITY;
 
         if (!is_its_own(client, token)) {
-                refuse_token(client,
-                             "follows memory pressure with the token of another unit: it is told nothing");
+                refuse_token(client, "has sent the token of another unit: it is told nothing");
                 return;
         }
         if (setsockopt(client->fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority)) < 0)
@@ -161,8 +163,7 @@ static void settle(struct pressure_client *client, const struct mg_pressure_toke
         if (token)
                 take_token(client, token);
         else
-                refuse_token(client,
-                             "follows memory pressure with what is no token: it is told nothing");
+                refuse_token(client, "has sent what is no token: it is told nothing");
         drain(client);
 }
 

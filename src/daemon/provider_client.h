@@ -48,6 +48,8 @@ void client_unplace(struct pressure_client *client);
 /* Sends the byte if the rules allow. Returns whether it has got one. */
 bool client_tell(struct pressure_client *client, enum mg_pressure_cause cause, uint64_t now_usec);
 
+void client_tell_problem(pid_t pid, const char *problem);
+
 /* It says nothing, or half of a token: said once. */
 void client_complain_of_silence(struct pressure_client *client);
 
