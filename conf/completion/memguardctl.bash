@@ -17,7 +17,7 @@ _memguardctl_enrolled() {
 }
 
 _memguardctl() {
-        local cur=${COMP_WORDS[COMP_CWORD]} word verb= i
+        local cur=${COMP_WORDS[COMP_CWORD]} word verb= given=0 i
         local -a connection=()
         local verbs="status top history plot survey enroll withdraw list-processes explain advise trim pause resume reload check-config cat-config simulate log-level"
         local options="--help --version --runtime-directory= --config= --json= --no-pager --no-legend --dry-run --all --restart --print --user --root= --since= --output= --interval= -o -j -h"
@@ -36,7 +36,7 @@ _memguardctl() {
                 -o) ((i += 1)) ;;
                 -*) ;;
                 *)
-                        [[ -n $verb ]] || verb=$word
+                        if [[ -n $verb ]]; then ((given += 1)); else verb=$word; fi
                         ;;
                 esac
         done
@@ -62,6 +62,8 @@ _memguardctl() {
                 [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
                 return
         fi
+        # All verbs but this one take one argument.
+        ((given == 0)) || [[ $verb == status ]] || return
         case $verb in
         "") mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$cur") ;;
         status | history | plot | list-processes | explain | advise | trim | pause | resume)

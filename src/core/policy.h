@@ -69,9 +69,9 @@ enum mg_quantity {
 
 /* One line of `explain`: HAVE against WANT, both of QUANTITY. */
 struct mg_condition {
-        enum mg_reason reason; /* the reason to hold if it fails */
-        enum mg_condition_state state;
-        enum mg_quantity quantity;
+        enum mg_reason reason : 8; /* the reason to hold if it fails */
+        enum mg_condition_state state : 8;
+        enum mg_quantity quantity : 8;
         uint64_t have;
         uint64_t want;
 };

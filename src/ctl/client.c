@@ -70,6 +70,10 @@ int client_open(sd_bus **ret_bus, const char **ret_destination) {
         return report_unreachable(directory, r);
 }
 
+static bool is_denied(const sd_bus_error *error) {
+        return sd_bus_error_has_name(error, SD_BUS_ERROR_ACCESS_DENIED);
+}
+
 int client_report(const sd_bus_error *error, int r) {
         static const struct {
                 const char *name;
@@ -87,8 +91,11 @@ int client_report(const sd_bus_error *error, int r) {
                         continue;
                 if (known[i].exit == CTL_NO_DAEMON)
                         return report_unreachable(MG_RUNTIME_DIRECTORY, -ENOENT);
-                if (known[i].exit == CTL_DENIED)
-                        fputs("memguardctl: permission denied: acting is for root, reading for everyone\n",
+                if (is_denied(error))
+                        fputs("memguardctl: permission denied: acting is for root, and for whom polkit allows it\n",
+                              stderr);
+                else if (known[i].exit == CTL_DENIED)
+                        fputs("memguardctl: permission denied: authentication is required, and no agent is there to ask for it\n",
                               stderr);
                 else
                         fprintf(stderr, "memguardctl: %s\n", error->message);
@@ -103,15 +110,57 @@ int client_report(const sd_bus_error *error, int r) {
         return CTL_FAILED;
 }
 
-static int send_call(sd_bus *bus, sd_bus_message *call, json_t **ret_reply) {
-        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        MG_CLEANUP(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+struct request {
+        const char *method;
+        int (*append)(sd_bus_message *call,
+                      void *userdata); /* the arguments; may be needed twice */
+        void *userdata;
+};
 
-        int r = sd_bus_call(bus, call, CALL_TIMEOUT_USEC, &error, &reply);
-        if (r < 0)
-                return client_report(&error, r);
+static int send_request(
+                sd_bus *bus,
+                const char *destination,
+                const struct request *request,
+                sd_bus_error *error,
+                sd_bus_message **ret_reply) {
+        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+
+        int r = sd_bus_message_new_method_call(
+                        bus, &call, destination, MG_BUS_PATH, MG_BUS_INTERFACE, request->method);
+        if (r >= 0)
+                r = sd_bus_message_set_allow_interactive_authorization(call, true);
+        if (r >= 0)
+                r = request->append(call, request->userdata);
+        return r < 0 ? r : sd_bus_call(bus, call, CALL_TIMEOUT_USEC, error, ret_reply);
+}
+
+/*
+ * The private socket knows root alone; on the system bus polkit may allow it, after asking the person at the terminal. Where
+ * the daemon is not on the system bus, the socket's answer stays.
+ */
+static int send_by_polkit(
+                const struct request *request,
+                sd_bus_error *error,
+                sd_bus_message **ret_reply) {
+        MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        MG_CLEANUP(sd_bus_error_free) sd_bus_error second = SD_BUS_ERROR_NULL;
+
+        if (ctl_options.runtime_directory || sd_bus_open_system(&bus) < 0)
+                return -EACCES;
+        int r = send_request(bus, MG_BUS_NAME, request, &second, ret_reply);
+        if (r >= 0 || sd_bus_error_has_name(&second, SD_BUS_ERROR_SERVICE_UNKNOWN) ||
+            sd_bus_error_has_name(&second, SD_BUS_ERROR_NAME_HAS_NO_OWNER))
+                return r;
+        sd_bus_error_free(error);
+        *error = second;
+        second = SD_BUS_ERROR_NULL;
+        return r;
+}
+
+static int read_reply(sd_bus_message *reply, json_t **ret_reply) {
         json_t *value = NULL;
-        r = bus_to_json(reply, &value);
+
+        int r = bus_to_json(reply, &value);
         if (r < 0) {
                 fprintf(stderr, "memguardctl: memguardd's answer cannot be read: %s\n",
                         strerror(-r));
@@ -121,28 +170,19 @@ static int send_call(sd_bus *bus, sd_bus_message *call, json_t **ret_reply) {
         return CTL_OK;
 }
 
-/* Builds the call with APPEND's arguments and sends it. */
-static int call_with(
-                json_t **ret_reply,
-                const char *method,
-                int (*append)(sd_bus_message *call, void *userdata),
-                void *userdata) {
+static int call_daemon(json_t **ret_reply, const struct request *request) {
         MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        MG_CLEANUP(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
         const char *destination;
 
         int exit_code = client_open(&bus, &destination);
         if (exit_code != CTL_OK)
                 return exit_code;
-        int r = sd_bus_message_new_method_call(
-                        bus, &call, destination, MG_BUS_PATH, MG_BUS_INTERFACE, method);
-        if (r >= 0)
-                r = append(call, userdata);
-        if (r < 0) {
-                fprintf(stderr, "memguardctl: cannot make the call %s: %s\n", method, strerror(-r));
-                return CTL_FAILED;
-        }
-        return send_call(bus, call, ret_reply);
+        int r = send_request(bus, destination, request, &error, &reply);
+        if (r < 0 && !destination && is_denied(&error))
+                r = send_by_polkit(request, &error, &reply);
+        return r < 0 ? client_report(&error, r) : read_reply(reply, ret_reply);
 }
 
 struct typed_arguments {
@@ -155,14 +195,19 @@ static int append_typed(sd_bus_message *call, void *userdata) {
 
         if (!*arguments->types)
                 return 0;
-        return sd_bus_message_appendv(call, arguments->types, arguments->values);
+        va_list values;
+        va_copy(values, arguments->values);
+        int r = sd_bus_message_appendv(call, arguments->types, values);
+        va_end(values);
+        return r;
 }
 
 int client_call(json_t **ret_reply, const char *method, const char *types, ...) {
         struct typed_arguments arguments = { .types = types };
 
         va_start(arguments.values, types);
-        int exit_code = call_with(ret_reply, method, append_typed, &arguments);
+        int exit_code = call_daemon(
+                        ret_reply, &(struct request){ method, append_typed, &arguments });
         va_end(arguments.values);
         return exit_code;
 }
@@ -172,5 +217,5 @@ static int append_names(sd_bus_message *call, void *userdata) {
 }
 
 int client_call_names(json_t **ret_reply, const char *method, char **names) {
-        return call_with(ret_reply, method, append_names, names);
+        return call_daemon(ret_reply, &(struct request){ method, append_names, names });
 }

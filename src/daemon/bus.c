@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * org.memguard1.Manager and the server behind it. Layer: daemon. Methods without the UNPRIVILEGED flag are refused by sd-bus
- * to all but root and the daemon's own user.
+ * to all but root and the daemon's own user; those that act and have it ask bus_authorize().
  */
 #include "daemon/bus.h"
 
@@ -18,7 +18,6 @@
 
 #define EVERYONE SD_BUS_VTABLE_UNPRIVILEGED
 
-/* TrimUnit() looks at its sender itself: a dry run is reading. */
 /* clang-format off */
 static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_VTABLE_START(0),
@@ -39,11 +38,11 @@ static const sd_bus_vtable manager_vtable[] = {
         SD_BUS_METHOD_WITH_ARGS("TrimUnit", SD_BUS_ARGS("s", unit, "b", dry_run),
                 SD_BUS_RESULT("a{sv}", outcome), bus_trim_unit, EVERYONE),
         SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS,
-                SD_BUS_RESULT("as", warnings), bus_reload, 0),
+                SD_BUS_RESULT("as", warnings), bus_reload, EVERYONE),
         SD_BUS_METHOD_WITH_ARGS("Pause", SD_BUS_ARGS("s", unit),
-                SD_BUS_NO_RESULT, bus_pause, 0),
+                SD_BUS_NO_RESULT, bus_pause, EVERYONE),
         SD_BUS_METHOD_WITH_ARGS("Resume", SD_BUS_ARGS("s", unit),
-                SD_BUS_NO_RESULT, bus_resume, 0),
+                SD_BUS_NO_RESULT, bus_resume, EVERYONE),
         SD_BUS_METHOD_WITH_ARGS("SetLogLevel", SD_BUS_ARGS("s", level),
                 SD_BUS_NO_RESULT, bus_set_log_level, 0),
         SD_BUS_VTABLE_END,
@@ -54,6 +53,8 @@ int bus_publish(struct bus_server *server, sd_bus *bus) {
         int r = sd_bus_add_object_vtable(
                         bus, NULL, MG_BUS_PATH, MG_BUS_INTERFACE, manager_vtable, server);
 
+        if (r >= 0)
+                r = bus_publish_units(server, bus);
         return r < 0 ? r : bus_publish_log_control(server, bus);
 }
 
@@ -84,6 +85,7 @@ int bus_server_new(struct manager *manager, struct bus_server **ret_server) {
         server->manager = manager;
         server->listen_fd = -EBADF;
         list_init(&server->peers);
+        list_init(&server->authorizations);
         r = open_socket(server);
         if (r < 0) {
                 bus_server_free(server);

@@ -18,3 +18,9 @@ struct bus_server;
  */
 int bus_server_new(struct manager *manager, struct bus_server **ret_server);
 struct bus_server *bus_server_free(struct bus_server *server);
+
+/* After each tick: tells the system bus what has changed since the last one. */
+void bus_tick(struct bus_server *server);
+
+/* While UNIT is still there. SERVER NULL: nobody is listening (yet, or any more). */
+void bus_unit_gone(struct bus_server *server, struct unit *unit);

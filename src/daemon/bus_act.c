@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The methods of org.memguard1.Manager that act: for root and the daemon's own user. Layer: daemon. */
+/* The methods of org.memguard1.Manager that act. Layer: daemon. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -66,16 +66,17 @@ int bus_trim_unit(sd_bus_message *call, void *userdata, sd_bus_error *error) {
 
         if (r < 0)
                 return r;
-        /* To ask what a trim would bring is reading. */
-        if (!dry_run) {
-                r = sd_bus_query_sender_privilege(call, -1);
-                if (r <= 0)
-                        return sd_bus_error_set(
-                                        error, SD_BUS_ERROR_ACCESS_DENIED, "Trimming is for root");
-        }
         r = bus_find_unit(userdata, name, error, &unit);
         if (r < 0)
                 return r;
+        /* To ask what a trim would bring is reading. */
+        if (!dry_run) {
+                r =
+                                bus_authorize(userdata, call, MG_BUS_ACTION_TRIM, unit->name,
+                                              bus_trim_unit, error);
+                if (r <= 0)
+                        return r < 0 ? r : 1;
+        }
         r = start_trim(call, unit, dry_run);
         if (r == -EBUSY)
                 return sd_bus_error_setf(
@@ -99,8 +100,11 @@ int bus_reload(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         MG_CLEANUP(problems_done) struct mg_problems problems = {};
         struct bus_server *server = userdata;
-        int r = manager_reload(server->manager, &problems);
+        int r = bus_authorize(server, call, MG_BUS_ACTION_RELOAD, "", bus_reload, error);
 
+        if (r <= 0)
+                return r < 0 ? r : 1;
+        r = manager_reload(server->manager, &problems);
         if (r == -EINVAL)
                 return set_config_error(error, &problems);
         if (r >= 0)
@@ -133,6 +137,7 @@ static uid_t sender_uid(sd_bus_message *call) {
 }
 
 static int set_paused(sd_bus_message *call, void *userdata, sd_bus_error *error, bool paused) {
+        const char *action = paused ? MG_BUS_ACTION_PAUSE : MG_BUS_ACTION_RESUME;
         struct bus_server *server = userdata;
         struct mg_journal_unit about = {};
         struct unit *unit = NULL;
@@ -143,6 +148,11 @@ static int set_paused(sd_bus_message *call, void *userdata, sd_bus_error *error,
                 r = bus_find_unit(server, name, error, &unit);
         if (r < 0)
                 return r;
+        r =
+                        bus_authorize(server, call, action, unit ? unit->name : "",
+                                      paused ? bus_pause : bus_resume, error);
+        if (r <= 0)
+                return r < 0 ? r : 1;
         if (unit)
                 about = (struct mg_journal_unit){ .name = unit->name, .user = unit->user };
         manager_set_paused(server->manager, unit, paused);

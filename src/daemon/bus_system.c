@@ -18,10 +18,8 @@
 /* sd-bus asks the bus who the sender of an acting call is, and waits for that: so long at most. */
 #define CALL_TIMEOUT_USEC (2 * MG_USEC_PER_SEC)
 
-static void schedule_retry(struct bus_server *server);
-
 static int on_disconnected(sd_bus_message *message, void *userdata, sd_bus_error *error) {
-        schedule_retry(userdata);
+        bus_system_leave(userdata);
         return 0;
 }
 
@@ -34,6 +32,7 @@ static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
                 (void) sd_bus_message_read(reply, "u", &answer);
                 if (answer == 1 || answer == 4) { /* primary owner, already owner */
                         server->system_retry_usec = RETRY_MIN_USEC;
+                        bus_signals_begin(server);
                         return 1;
                 }
         }
@@ -43,7 +42,7 @@ static int on_name(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
                             why && why->message ? why->message : "another process has it");
         server->system_refused = true;
         server->system_retry_usec = RETRY_MAX_USEC;
-        schedule_retry(server);
+        bus_system_leave(server);
         return 1;
 }
 
@@ -82,21 +81,27 @@ static void connect_bus(struct bus_server *server) {
                 r = sd_bus_request_name_async(
                                 server->system, NULL, MG_BUS_NAME, 0, on_name, server);
         if (r < 0)
-                schedule_retry(server);
+                bus_system_leave(server);
+}
+
+static void close_bus(struct bus_server *server) {
+        bus_polkit_forget(server);
+        server->system = sd_bus_close_unref(server->system);
 }
 
 static int on_retry(sd_event_source *source, uint64_t usec, void *userdata) {
         struct bus_server *server = userdata;
 
-        server->system = sd_bus_close_unref(server->system);
+        close_bus(server);
         connect_bus(server);
         return 0;
 }
 
 /* The bus whose handler this may be is closed when the timer fires. */
-static void schedule_retry(struct bus_server *server) {
+void bus_system_leave(struct bus_server *server) {
         uint64_t wait_usec = server->system_retry_usec;
 
+        server->system_ready = false;
         server->system_retry_usec = MG_MIN(2 * wait_usec, RETRY_MAX_USEC);
         server->system_retry_source = sd_event_source_disable_unref(server->system_retry_source);
         (void) sd_event_add_time_relative(
@@ -111,5 +116,5 @@ void bus_system_start(struct bus_server *server) {
 
 void bus_system_done(struct bus_server *server) {
         server->system_retry_source = sd_event_source_disable_unref(server->system_retry_source);
-        server->system = sd_bus_close_unref(server->system);
+        close_bus(server);
 }

@@ -2,12 +2,9 @@
 /* Units and what was decided about them, as dictionaries. Layer: daemon. */
 #include "daemon/bus_units.h"
 
-#include "core/account.h"
-#include "core/verdict.h"
 #include "daemon/bus_heaps.h"
-#include "daemon/peer.h"
 #include "daemon/process.h"
-#include "daemon/tick.h"
+#include "daemon/unit_facts.h"
 
 static void put_outcome(struct dict *dict, const struct mg_outcome *outcome) {
         dict_u64(dict, "before_bytes", outcome->before_bytes);
@@ -20,60 +17,39 @@ static void put_outcome(struct dict *dict, const struct mg_outcome *outcome) {
 
 /* ---- ListUnits ---- */
 
-/* Memory that is only known once an agent has reported is left out before. */
-static void put_account(struct dict *dict, const struct mg_account *account) {
-        if (!account->known)
-                return;
-        dict_u64(dict, "live_bytes", account->live_bytes);
-        dict_u64(dict, "retained_bytes", account->retained_bytes);
-        dict_u64(dict, "freeable_bytes", account->freeable_bytes);
-        dict_u64(dict, "pinned_bytes", account->pinned_bytes);
-        dict_u64(dict, "other_bytes", account->other_bytes);
+/* What is known of how it uses memory. */
+static void put_memory(struct dict *dict, const struct unit_facts *facts) {
+        dict_u64(dict, "anon_bytes", facts->anon_bytes);
+        dict_u64(dict, "swap_bytes", facts->swap_bytes);
+        dict_u64(dict, "live_bytes", facts->live_bytes);
+        dict_u64(dict, "retained_bytes", facts->retained_bytes);
+        dict_u64(dict, "freeable_bytes", facts->freeable_bytes);
+        dict_u64(dict, "pinned_bytes", facts->pinned_bytes);
+        dict_u64(dict, "other_bytes", facts->other_bytes);
+        dict_u64(dict, "shmem_bytes", facts->shmem_bytes);
+        dict_u64(dict, "file_bytes", facts->file_bytes);
 }
 
-/*
- * Made anew from the last readings, since a round measures the unit between two decisions. Anon and swap come from the same account
- * as what they are divided into, or the parts would not add up.
- */
-static void put_current_account(struct dict *dict, struct unit *unit) {
-        struct mg_unit_sample sample;
-        struct mg_account account;
-
-        tick_fill_sample(unit, &sample);
-        account_unit(&sample,
-                     policy_stuck(&unit->policy, &unit->config, manager_now(unit->manager)),
-                     &account);
-        if (account.anon_known)
-                dict_u64(dict, "anon_bytes", account.anon_bytes);
-        dict_u64(dict, "swap_bytes", unit->memory.swap_bytes);
-        put_account(dict, &account);
+static void put_decision(struct dict *dict, const struct unit_facts *facts) {
+        dict_u64(dict, "trim_above_bytes", facts->trim_above_bytes);
+        dict_string(dict, "reason", facts->reason);
+        dict_string(dict, "verdict", facts->verdict);
+        if (facts->slope_bytes_per_hour != SLOPE_UNKNOWN)
+                dict_i64(dict, "slope_bytes_per_hour", facts->slope_bytes_per_hour);
+        dict_u64(dict, "trims", facts->trims);
+        dict_u64(dict, "trimmed_bytes", facts->trimmed_bytes);
+        dict_u64(dict, "would_trim", facts->would_trim);
 }
 
-static void put_decision(struct dict *dict, struct unit *unit) {
-        const struct mg_decision *decision = &unit->decision;
-        const struct mg_policy_state *policy = &unit->policy;
-
-        if (unit->decided) {
-                if (decision->account.known)
-                        dict_u64(dict, "trim_above_bytes", decision->trim_above_bytes);
-                dict_string(dict, "reason", reason_to_string(decision->reason));
-        }
-        dict_string(dict, "verdict", verdict_to_string(policy->verdict.verdict));
-        if (policy->verdict.slope_known)
-                dict_i64(dict, "slope_bytes_per_hour", policy->verdict.slope.bytes_per_hour);
-        dict_u64(dict, "trims", policy->trims);
-        dict_u64(dict, "trimmed_bytes", policy->trimmed_bytes);
-        dict_u64(dict, "would_trim", policy->would_trim);
+void bus_last_trim(struct dict *dict, const struct unit *unit) {
+        dict_u64(dict, "at_usec", unit->last_round_wall_usec);
+        put_outcome(dict, &unit->policy.last);
+        dict_string(dict, "result", outcome_result_to_string(outcome_result(&unit->policy.last)));
 }
 
-static void put_last_trim(struct dict *dict, const struct unit *unit) {
-        if (unit->last_outcome_wall_usec == 0)
-                return;
-        dict_nested_begin(dict, "last_trim");
-        dict_u64(dict, "at_usec", unit->last_outcome_wall_usec);
-        put_outcome(dict, &unit->last_outcome);
-        dict_string(dict, "result", outcome_result_to_string(outcome_result(&unit->last_outcome)));
-        dict_nested_end(dict);
+void bus_allocators(struct dict *dict, const struct unit *unit) {
+        for (const struct process *p = process_first(unit); p; p = process_next(p))
+                bus_heaps(dict, p);
 }
 
 /* Counters for those who plot them; a reason that has never held the unit is left out. */
@@ -108,29 +84,31 @@ static uint64_t count_lost_agents(const struct unit *unit) {
 }
 
 void bus_unit(struct dict *dict, struct unit *unit) {
+        struct unit_facts facts;
+
+        unit_facts_take(unit, &facts);
         dict_begin(dict);
-        dict_string(dict, "unit", unit->name);
-        dict_string(dict, "source", source_to_string(unit->source));
-        dict_string(dict, "cgroup", unit->path);
-        dict_string(dict, "mode", mode_to_string(unit->config.mode));
-        dict_string(dict, "activity", activity_to_string(unit->activity));
-        dict_bool(dict, "paused", unit->paused || unit->manager->paused);
-        dict_bool(dict, "breaker", unit->policy.breaker_open);
-        if (unit->sampled) {
-                put_current_account(dict, unit);
-                dict_u64(dict, "shmem_bytes", unit->memory.shmem_bytes);
-                dict_u64(dict, "file_bytes", unit->memory.file_bytes);
-        }
-        dict_u64(dict, "processes", MG_MAX(unit->n_pids, unit->n_agents));
-        dict_u64(dict, "agents", unit->n_agents);
+        dict_string(dict, "unit", facts.name);
+        dict_string(dict, "source", facts.source);
+        dict_string(dict, "cgroup", facts.cgroup);
+        dict_string(dict, "mode", facts.mode);
+        dict_string(dict, "activity", facts.activity);
+        dict_bool(dict, "paused", facts.paused);
+        dict_bool(dict, "breaker", facts.breaker);
+        put_memory(dict, &facts);
+        dict_u64(dict, "processes", facts.processes);
+        dict_u64(dict, "agents", facts.agents);
         dict_u64(dict, "agents_lost", count_lost_agents(unit));
         dict_u64(dict, "pressure_clients", unit->clients.n);
-        put_decision(dict, unit);
-        put_last_trim(dict, unit);
+        put_decision(dict, &facts);
+        if (unit->last_round_wall_usec > 0) {
+                dict_nested_begin(dict, "last_trim");
+                bus_last_trim(dict, unit);
+                dict_nested_end(dict);
+        }
         put_tally(dict, &unit->tally);
         dict_list_begin(dict, "allocators");
-        for (const struct process *p = process_first(unit); p; p = process_next(p))
-                bus_heaps(dict, p);
+        bus_allocators(dict, unit);
         dict_list_end(dict);
         dict_end(dict);
 }

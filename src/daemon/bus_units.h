@@ -12,6 +12,11 @@
 
 void bus_host(struct dict *dict, const struct manager *manager);
 void bus_unit(struct dict *dict, struct unit *unit);
+
+/* The members of "last_trim" and "allocators", within a dictionary or list that the caller has begun. */
+void bus_last_trim(struct dict *dict, const struct unit *unit);
+void bus_allocators(struct dict *dict, const struct unit *unit);
+
 /* UNIT NULL: of all units. With those that never had an agent, as far as there is time. */
 void bus_processes(struct dict *dict, struct manager *manager, const struct unit *unit);
 void bus_explanation(struct dict *dict, const struct unit *unit);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "daemon/bus.h"
 #include "daemon/discovery.h"
 #include "daemon/identity.h"
@@ -41,6 +42,10 @@
 #define DESCRIPTORS_RESERVED 256
 #define PEERS_MAX            16384
 #define PEERS_MIN            64
+
+/* systemd's signal for commands to a service, with the command as its value, and the one that asks for memory. */
+#define COMMAND_SIGNAL    (SIGRTMIN + 18)
+#define COMMAND_TRIM_SELF 0x300
 
 uint64_t manager_now(const struct manager *manager) {
         uint64_t usec = 0;
@@ -142,6 +147,36 @@ static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *inf
         return 0;
 }
 
+static void trim_self(struct manager *manager) {
+        uint64_t before = self_rss_anon(manager->self);
+        char buffer[128];
+        struct mg_text text;
+
+        self_release();
+        text_init(&text, buffer, sizeof(buffer));
+        text_put(&text, "trimmed itself by request: anon ");
+        text_put_size(&text, before);
+        text_put(&text, " -> ");
+        text_put_size(&text, self_rss_anon(manager->self));
+        journal_log(LOG_INFO, NULL, "%s", buffer);
+}
+
+/* "Please trim yourself", to any service that knows it: systemd(1), under SIGNALS. */
+static int on_command(
+                sd_event_source *source,
+                const struct signalfd_siginfo *info,
+                void *userdata) {
+        struct manager *manager = userdata;
+
+        if (info->ssi_code == SI_QUEUE && info->ssi_int == COMMAND_TRIM_SELF)
+                trim_self(manager);
+        else
+                journal_log(LOG_NOTICE, NULL,
+                            "signal SIGRTMIN+18 from pid %u without a known command: ignored",
+                            info->ssi_pid);
+        return 0;
+}
+
 static int add_signals(struct manager *manager) {
         sigset_t mask;
         int r;
@@ -150,11 +185,14 @@ static int add_signals(struct manager *manager) {
         sigaddset(&mask, SIGTERM);
         sigaddset(&mask, SIGINT);
         sigaddset(&mask, SIGHUP);
+        sigaddset(&mask, COMMAND_SIGNAL);
         if (sigprocmask(SIG_BLOCK, &mask, NULL) < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR)
                 return -errno;
         r = sd_event_add_signal(manager->event, NULL, SIGTERM, on_stop, manager);
         if (r >= 0)
                 r = sd_event_add_signal(manager->event, NULL, SIGINT, on_stop, manager);
+        if (r >= 0)
+                r = sd_event_add_signal(manager->event, NULL, COMMAND_SIGNAL, on_command, manager);
         if (r >= 0)
                 r = sd_event_add_signal(manager->event, NULL, SIGHUP, on_hangup, manager);
         return r;

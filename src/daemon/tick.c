@@ -12,6 +12,7 @@
 #include "base/macros.h"
 #include "core/policy.h"
 #include "core/schedule.h"
+#include "daemon/bus.h"
 #include "daemon/clock.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
@@ -402,6 +403,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         provider_tick(manager->provider, now_usec);
         look_after_self(manager, now_usec);
         store_tick(manager, now_usec);
+        bus_tick(manager->bus);
         tell_agents(manager, now_usec);
         rearm(manager);
         return 0;

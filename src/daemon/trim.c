@@ -136,8 +136,7 @@ void trim_finish(struct trim_round *round) {
         if (outcome->n_asked > 0) {
                 learn(round);
                 tally_round(&unit->tally, outcome);
-                unit->last_outcome = *outcome;
-                unit->last_outcome_wall_usec = clock_wall_usec();
+                unit->last_round_wall_usec = clock_wall_usec();
                 unit->summary_pause_usec = MG_MAX(unit->summary_pause_usec, outcome->pause_usec);
                 manager->trims++;
                 manager->trimmed_bytes = mg_add_cap(manager->trimmed_bytes, outcome_gain(outcome));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "daemon/bus.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/peer.h"
@@ -127,8 +128,7 @@ static void forget(struct unit *unit) {
         unit->checkpoint_at_usec = MG_UNKNOWN;
         unit->cpu_usage_usec = MG_UNKNOWN;
         unit->pressure = (struct unit_pressure){};
-        unit->last_outcome = (struct mg_outcome){};
-        unit->last_outcome_wall_usec = 0;
+        unit->last_round_wall_usec = 0;
         unit->summary_day = 0;
         unit->summary_trims = 0;
         unit->summary_trimmed_bytes = 0;
@@ -217,6 +217,7 @@ int unit_get(struct manager *manager,
 struct unit *unit_free(struct unit *unit) {
         if (!unit)
                 return NULL;
+        bus_unit_gone(unit->manager->bus, unit);
         trim_cancel(unit);
         provider_forget_unit(unit->manager->provider, unit);
         while (process_first(unit))

@@ -28,6 +28,18 @@ struct trim_round;
 /* Hex digits of a systemd InvocationID and the NUL. */
 #define INVOCATION_ID_SIZE 33
 
+/* What the bus has been told of a unit last; bus_signals.c's alone. Small: a thousand units have one each. */
+struct unit_shown {
+        uint64_t last_trim_usec;
+        uint32_t trims; /* and the bytes, which change with them */
+        bool announced;
+        bool paused;
+        bool breaker;
+        uint8_t mode;    /* enum mg_mode */
+        uint8_t verdict; /* enum mg_verdict */
+        uint8_t reason;  /* enum mg_reason; _MG_REASON_MAX: nothing decided yet */
+};
+
 struct unit {
         struct mg_list all; /* manager->units */
         struct unit *next_in_bucket;
@@ -72,18 +84,18 @@ struct unit {
         struct mg_policy_state policy;
         struct mg_decision decision; /* of the last tick */
         bool decided;
-        uint64_t due_since_usec;  /* a trim waits for its turn; MG_UNKNOWN: none */
-        struct trim_round *round; /* in flight; NULL: none */
-        struct mg_tally tally;    /* for the metrics */
-        struct mg_outcome last_outcome;
-        uint64_t last_outcome_wall_usec; /* realtime of its end; 0: no round yet */
-        uint64_t summary_day;   /* of the last daily summary: days since the unit was met */
-        uint64_t summary_trims; /* counters as of then */
+        uint64_t due_since_usec;       /* a trim waits for its turn; MG_UNKNOWN: none */
+        struct trim_round *round;      /* in flight; NULL: none */
+        struct mg_tally tally;         /* for the metrics */
+        uint64_t last_round_wall_usec; /* realtime of its end; 0: none since the daemon runs */
+        uint64_t summary_day;          /* of the last daily summary: days since the unit was met */
+        uint64_t summary_trims;        /* counters as of then */
         uint64_t summary_trimmed_bytes;
         uint64_t summary_would_trim;
         uint64_t summary_pause_usec; /* the longest since */
 
         struct mg_history history;
+        struct unit_shown shown;
         uint64_t created_usec;
         uint64_t mark; /* of the last discovery that saw it */
         bool configured;

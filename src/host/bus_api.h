@@ -3,7 +3,8 @@
  * The D-Bus interface between memguardd and its clients: names only. Layer: host. Dictionaries carry the very
  * names that `memguardctl --json` promises; a number nobody knows is left out, and the client shows null or "-".
  *
- * org.memguard1.Manager at /org/memguard1, reading for everyone, acting for root (and the daemon's own user):
+ * org.memguard1.Manager at /org/memguard1, reading for everyone, acting for root (and the daemon's own
+ * user), and on the system bus, but for SetLogLevel(), for whomever polkit allows it:
  *
  *   GetHost() -> a{sv}                 version, hostname, units, trimming, observing, no_agent, self_anon_bytes, self_cpu_permyriad,
  *                                      self_cpu_usec, self_allocated_bytes, self_resident_bytes, psi, hierarchy, paused, source, uptime_usec, config_files (as),
@@ -31,6 +32,16 @@
 #define MG_BUS_NAME      "org.memguard1"
 #define MG_BUS_PATH      "/org/memguard1"
 #define MG_BUS_INTERFACE "org.memguard1.Manager"
+
+/* An object for each unit, below the object manager MG_BUS_PATH. */
+#define MG_BUS_UNIT_PATH      MG_BUS_PATH "/unit"
+#define MG_BUS_UNIT_INTERFACE "org.memguard1.Unit"
+
+/* What polkit is asked for. */
+#define MG_BUS_ACTION_TRIM   "org.memguard1.trim"
+#define MG_BUS_ACTION_PAUSE  "org.memguard1.pause"
+#define MG_BUS_ACTION_RESUME "org.memguard1.resume"
+#define MG_BUS_ACTION_RELOAD "org.memguard1.reload"
 
 #define MG_BUS_ERROR_NO_SUCH_UNIT   "org.memguard1.Error.NoSuchUnit"
 #define MG_BUS_ERROR_CONFIG_INVALID "org.memguard1.Error.ConfigInvalid"

@@ -237,7 +237,7 @@ static void test_lying(void **state) {
         const struct mg_outcome *outcome;
 
         check_among_good(f, FAKE_LIES, 3, 0, 2);
-        outcome = &unit_here(f)->last_outcome;
+        outcome = &unit_here(f)->policy.last;
         /* No pause can have been longer than the answer took: the breaker is not a liar's to open. */
         assert_true(outcome->pause_usec <= outcome->ended_usec - outcome->started_usec);
         assert_false(unit_here(f)->policy.breaker_open);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""catalog.py SOURCE: every MESSAGE_ID has a catalog entry with a subject and a text, and no entry is without one.
+"""catalog.py SOURCE: every MESSAGE_ID has a catalog entry with a subject, and a text that says what it means and, in its last paragraph,
+what to do: a command, a setting, or that nothing needs to be done. No entry is without a MESSAGE_ID.
 
 journalctl itself compiles the catalog, where it is installed.
 """
@@ -10,6 +11,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+TO_DO = re.compile(r"`[^`]+`|\b[A-Z][A-Za-z]+=|[Nn]othing\s+needs\s+to\s+be\s+done")
 
 source = sys.argv[1]
 header = os.path.join(source, "src/daemon/message_ids.h")
@@ -34,6 +37,8 @@ for message_id, name in names.items():
         problems.append("%s: no Subject or Defined-By" % name)
     elif len(text.split()) < 10:
         problems.append("%s: hardly a text" % name)
+    elif "\n\n" not in text.strip() or not TO_DO.search(text.strip().split("\n\n")[-1]):
+        problems.append("%s: not what to do, in a paragraph of its own at the end" % name)
 problems += ["%s: an entry for no message" % i for i in entries if i not in names]
 
 journal = "".join(open(os.path.join(source, "src/daemon", f)).read()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The daemon's own life: many agents, restarts under load, a second daemon, a unit that breaks, a service that forks."""
+import ctypes
 import json
 import os
 import signal
@@ -174,3 +175,23 @@ def the_host_line_is_complete(world):
     for row in rows:
         check(names <= row.keys(), f"{json.dumps(row)}: missing {names - row.keys()}")
     check_equal("source", world.status("web.process")["source"], "proc")
+
+
+def send_command(pid, value):
+    """systemd's command signal; Python's standard library has no sigqueue(3)."""
+    queue = ctypes.CDLL(None, use_errno=True).sigqueue
+    queue.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
+    check_equal("sigqueue", queue(pid, signal.SIGRTMIN + 18, value), 0)
+
+
+@test
+def trims_itself_when_told(world):
+    world.run_daemon("")
+    pid = world.process.pid
+    send_command(pid, 0x300)
+    wait_until("says what it brought", lambda: world.log_lines("trimmed itself by request: anon ", " -> "))
+    send_command(pid, 0x301)
+    os.kill(pid, signal.SIGRTMIN + 18)
+    wait_until("ignores other commands", lambda: len(world.log_lines("SIGRTMIN+18", "ignored")) == 2)
+    check_equal("lines about it", len(world.log_lines("trimmed itself")), 1)
+    check_equal("the daemon lives on", world.ctl("status").returncode, 0)

@@ -24,13 +24,15 @@ static const char open_policy[] =
                 "<policy context=\"default\"><allow send_destination=\"*\"/><allow eavesdrop=\"true\"/>"
                 "<allow own=\"*\"/><allow user=\"*\"/></policy>\n";
 
-/* As in system.conf: names are nobody's, method calls go to the bus alone, unless a policy file says otherwise. */
+/* As in system.conf: names are nobody's, method calls go to the bus alone, unless a policy file says otherwise, as polkit's does. */
 static const char system_policy[] =
                 "<policy context=\"default\"><allow user=\"*\"/><deny own=\"*\"/><deny send_type=\"method_call\"/>"
                 "<allow send_type=\"signal\"/><allow send_requested_reply=\"true\" send_type=\"method_return\"/>"
                 "<allow send_requested_reply=\"true\" send_type=\"error\"/><allow receive_type=\"method_call\"/>"
                 "<allow receive_type=\"method_return\"/><allow receive_type=\"error\"/>"
-                "<allow receive_type=\"signal\"/><allow send_destination=\"org.freedesktop.DBus\"/></policy>\n";
+                "<allow receive_type=\"signal\"/><allow send_destination=\"org.freedesktop.DBus\"/>"
+                "<allow send_destination=\"org.freedesktop.PolicyKit1\"/></policy>\n"
+                "<policy user=\"root\"><allow own=\"org.freedesktop.PolicyKit1\"/></policy>\n";
 
 static void skip(const char *reason) {
         const char *must = getenv("MEMGUARD_MUST_WORK");
@@ -107,4 +109,5 @@ void bus_daemon_done(struct bus_daemon *daemon) {
                 unlink(path);
         }
         rmdir(daemon->directory);
+        daemon->directory[0] = '\0';
 }

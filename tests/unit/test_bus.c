@@ -3,8 +3,6 @@
  * org.memguard1 over its own socket: a whole manager with units made by hand, and clients of every sort. The
  * well-behaved client lives in the manager's own event loop; others are processes or bare sockets.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -14,36 +12,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/macros.h"
-#include "bus_daemon.h"
+#include "bus_fixture.h"
 #include "daemon/bus_units.h"
 #include "daemon/journal.h"
-#include "daemon/manager.h"
 #include "daemon/peer.h"
 #include "daemon/process.h"
 #include "daemon/self.h"
-#include "daemon/unit.h"
-#include "host/bus_api.h"
 #include "host/memory_stat.h"
-
-#define NOBODY 65534
-
-static char directory[32];
-static char config_path[64];
-static char socket_path[64];
-static struct manager *manager;
-static sd_bus *client;
-static bool by_hand = true; /* else the system bus is used too */
 
 /* ---- replies as flat lines: "0/last_trim/result" = "s:done" ---- */
 
@@ -156,35 +138,7 @@ static void expect_missing(const char *path) {
 
 /* ---- the client ---- */
 
-static int connect_socket(void) {
-        struct sockaddr_un address = { .sun_family = AF_UNIX };
-        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-        assert_true(fd >= 0);
-        strcpy(address.sun_path, socket_path);
-        assert_int_equal(connect(fd, (struct sockaddr *) &address, sizeof(address)), 0);
-        return fd;
-}
-
-static sd_bus *connect_bus(sd_event *event) {
-        sd_bus *bus;
-        int fd = connect_socket();
-
-        assert_true(sd_bus_new(&bus) >= 0);
-        assert_true(sd_bus_set_fd(bus, fd, fd) >= 0);
-        assert_true(sd_bus_start(bus) >= 0);
-        if (event)
-                assert_true(sd_bus_attach_event(bus, event, 0) >= 0);
-        return bus;
-}
-
-static void turn(int times) {
-        for (int i = 0; i < times; i++)
-                assert_true(sd_event_run(manager->event, 500) >= 0);
-}
-
-#define MANAGER                MG_BUS_PATH, MG_BUS_INTERFACE
-#define LOG_CONTROL_PROPERTIES "/org/freedesktop/LogControl1", "org.freedesktop.DBus.Properties"
+static sd_bus *client;
 
 struct waiting {
         char error[256];
@@ -240,58 +194,16 @@ static void expect_ok(void) {
                 fail_msg("%s: %s", answer.error, answer.message);
 }
 
-/* ---- a manager of its own ---- */
-
-static void write_config(const char *text) {
-        FILE *file = fopen(config_path, "we");
-
-        assert_non_null(file);
-        fputs(text, file);
-        fclose(file);
-}
-
 static int setup(void **state) {
-        struct options options = {
-                .config_file = config_path,
-                .source = SOURCE_PROC,
-                .log_level = -1,
-                .by_hand = by_hand,
-        };
-
-        strcpy(directory, "/tmp/memguard-bus-XXXXXX");
-        assert_non_null(mkdtemp(directory));
-        assert_int_equal(chmod(directory, 0755), 0);
-        snprintf(config_path, sizeof(config_path), "%s/ini", directory);
-        snprintf(socket_path, sizeof(socket_path), "%s/bus", directory);
-        write_config("[Daemon]\nIntervalSec=1h\nLogLevel=err\n[hog.service]\nMode=trim\nMinGain=1M\n");
-        options.runtime_directory = directory;
-        options.state_directory = malloc(64);
-        assert_non_null(options.state_directory);
-        snprintf(options.state_directory, 64, "%s/state", directory);
-        journal_open(LOG_ERR);
-        sink_set_target(journal_sink(), MG_LOG_TARGET_NULL);
-        assert_int_equal(manager_new(&options, &manager), 0);
+        assert_int_equal(setup_manager(state), 0);
         client = connect_bus(manager->event);
         return 0;
 }
 
 static int teardown(void **state) {
-        char command[64];
-
         forget_reply();
         client = sd_bus_close_unref(client);
-        manager = manager_free(manager);
-        assert_int_equal(access(socket_path, F_OK), -1);
-        snprintf(command, sizeof(command), "rm -r %s", directory);
-        return system(command);
-}
-
-static struct unit *make_unit(const char *name) {
-        struct unit_identity identity = { .name = name };
-        struct unit *unit;
-
-        assert_int_equal(unit_get(manager, &identity, &unit), 0);
-        return unit;
+        return teardown_manager(state);
 }
 
 static struct process *make_process(struct unit *unit) {
@@ -397,7 +309,7 @@ static void fill_unit(struct unit *unit) {
         unit->policy.trims = 2;
         unit->policy.trimmed_bytes = 900 * MG_MIB;
         unit->policy.would_trim = 7;
-        unit->last_outcome = (struct mg_outcome){
+        unit->policy.last = (struct mg_outcome){
                 .before_bytes = 1300 * MG_MIB,
                 .after_bytes = 850 * MG_MIB,
                 .expected_bytes = 500 * MG_MIB,
@@ -407,7 +319,7 @@ static void fill_unit(struct unit *unit) {
                 .n_answered = 3,
                 .n_refused = 1,
         };
-        unit->last_outcome_wall_usec = 1700000000000000;
+        unit->last_round_wall_usec = 1700000000000000;
 }
 
 static void test_unit(void **state) {
@@ -550,9 +462,9 @@ static void test_get_history(void **state) {
                                                  64 * MG_MIB },
                     now_usec + 5 * MG_USEC_PER_SEC);
         fill_unit(unit);
-        unit->last_outcome.ended_usec = now_usec;
-        unit->last_outcome.reason = MG_REASON_THRESHOLD;
-        history_trimmed(&unit->history, &unit->last_outcome);
+        unit->policy.last.ended_usec = now_usec;
+        unit->policy.last.reason = MG_REASON_THRESHOLD;
+        history_trimmed(&unit->history, &unit->policy.last);
         call(MANAGER, "GetHistory", "st", "hog.service", UINT64_C(0));
         expect_ok();
         expect("/unit", "s:hog.service");
@@ -696,33 +608,6 @@ static void test_log_level(void **state) {
 }
 
 /* ---- clients one would rather not have ---- */
-
-/* Runs CHILD in a process of user nobody while the manager's loop turns. Returns its exit status. */
-static int run_as_nobody(int (*child)(void)) {
-        pid_t pid = fork();
-        int status = -1;
-
-        assert_true(pid >= 0);
-        if (pid == 0) {
-                /* Not the test's sockets, or a client would wait for itself once the test is gone. */
-                (void) close_range(3, ~0U, 0);
-                if (setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
-                    setresuid(NOBODY, NOBODY, NOBODY) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
-                        _exit(99);
-                _exit(child());
-        }
-        for (int i = 0; i < 20000; i++) {
-                if (waitpid(pid, &status, WNOHANG) == pid)
-                        return WEXITSTATUS(status);
-                int r = sd_event_run(manager->event, 1000);
-                if (r < 0)
-                        fail_msg("the event loop failed: %s", strerror(-r));
-        }
-        kill(pid, SIGKILL);
-        waitpid(pid, &status, 0);
-        fail_msg("the client hung");
-        return -1;
-}
 
 static int call_denied(
                 sd_bus *bus,
@@ -937,118 +822,6 @@ static void test_many_calls(void **state) {
         expect_ok();
 }
 
-/* ---- the system bus ---- */
-
-static struct bus_daemon bus_daemon;
-
-static sd_bus *connect_system(sd_event *event) {
-        sd_bus *bus;
-
-        if (sd_bus_new(&bus) < 0 || sd_bus_set_address(bus, bus_daemon.address) < 0 ||
-            sd_bus_set_bus_client(bus, true) < 0 || sd_bus_start(bus) < 0)
-                return NULL;
-        return !event || sd_bus_attach_event(bus, event, 0) >= 0 ? bus : NULL;
-}
-
-static int call_system(
-                sd_bus *bus,
-                sd_bus_error *error,
-                const char *method,
-                const char *types,
-                ...) {
-        va_list arguments;
-        int r;
-
-        va_start(arguments, types);
-        r = sd_bus_call_methodv(bus, MG_BUS_NAME, MANAGER, method, error, NULL, types, arguments);
-        va_end(arguments);
-        return r;
-}
-
-/* What the policy file lets another user do: read, and ask what a trim would bring. */
-static int system_stranger(void) {
-        static const char *const forbidden[] = { "Pause", "Resume", "SetLogLevel" };
-        MG_CLEANUP(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-        sd_bus *bus = connect_system(NULL);
-
-        if (!bus || call_system(bus, NULL, "GetHost", NULL) < 0 ||
-            call_system(bus, NULL, "ListUnits", "as", 0) < 0 ||
-            call_system(bus, NULL, "Explain", "s", "hog.service") < 0 ||
-            call_system(bus, NULL, "ListProcesses", "s", "") < 0 ||
-            call_system(bus, NULL, "GetLogLevel", NULL) < 0 ||
-            call_system(bus, NULL, "TrimUnit", "sb", "hog.service", 1) < 0)
-                return 1;
-        /* Not before the first tick; but not forbidden. */
-        if (call_system(bus, &error, "Advise", "s", "hog.service") >= 0 ||
-            !sd_bus_error_has_name(&error, MG_BUS_ERROR_NOT_NOW))
-                return 4;
-        sd_bus_error_free(&error);
-        for (size_t i = 0; i < MG_ELEMENTS(forbidden); i++) {
-                if (call_system(bus, &error, forbidden[i], "s", "") >= 0 ||
-                    !sd_bus_error_has_name(&error, SD_BUS_ERROR_ACCESS_DENIED))
-                        return 2;
-                sd_bus_error_free(&error);
-        }
-        if (call_system(bus, &error, "TrimUnit", "sb", "hog.service", 0) >= 0 ||
-            !sd_bus_error_has_name(&error, SD_BUS_ERROR_ACCESS_DENIED))
-                return 3;
-        return sd_bus_request_name(bus, "org.memguard1.other", 0) >= 0 ||
-               sd_bus_request_name(bus, MG_BUS_NAME, SD_BUS_NAME_REPLACE_EXISTING) >= 0;
-}
-
-static void wait_for_name(sd_bus *bus) {
-        for (int i = 0; i < 5000; i++) {
-                turn(1);
-                if (sd_bus_get_name_creds(bus, MG_BUS_NAME, 0, NULL) >= 0)
-                        return;
-        }
-        fail_msg("the name " MG_BUS_NAME " did not come");
-}
-
-static int setup_system(void **state) {
-        static char policy[512];
-
-        snprintf(policy, sizeof(policy), "%s/../../../conf/org.memguard1.conf",
-                 getenv("TEST_DATA"));
-        bus_daemon.policy = policy;
-        bus_daemon_start(&bus_daemon);
-        assert_int_equal(setenv("DBUS_SYSTEM_BUS_ADDRESS", bus_daemon.address, 1), 0);
-        by_hand = false;
-        return setup(state);
-}
-
-static int teardown_system(void **state) {
-        by_hand = true;
-        assert_int_equal(teardown(state), 0);
-        bus_daemon_done(&bus_daemon);
-        return unsetenv("DBUS_SYSTEM_BUS_ADDRESS");
-}
-
-static void test_system_bus(void **state) {
-        sd_bus *bus;
-
-        if (getuid() != 0) {
-                print_message("needs root, to have the name and to be another user\n");
-                skip();
-        }
-        make_unit("hog.service");
-        bus = connect_system(NULL);
-        wait_for_name(bus);
-        assert_int_equal(run_as_nobody(system_stranger), 0);
-        assert_false(manager->paused);
-
-        /* The bus goes away and comes back; so does the name. */
-        sd_bus_close_unref(bus);
-        bus_daemon_stop(&bus_daemon);
-        turn(20);
-        bus_daemon_start(&bus_daemon);
-        bus = connect_system(NULL);
-        wait_for_name(bus);
-        sd_bus_close_unref(bus);
-        call(MANAGER, "GetHost", "");
-        expect_ok();
-}
-
 static void test_utf8(void **state) {
         assert_true(utf8_is_clean(""));
         assert_true(utf8_is_clean("nginx.service"));
@@ -1068,21 +841,13 @@ static void test_utf8(void **state) {
 int main(void) {
 #define BUS_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_utf8),
-                BUS_TEST(test_host),
-                BUS_TEST(test_unit),
-                BUS_TEST(test_unmeasured_unit),
-                BUS_TEST(test_no_such_unit),
-                BUS_TEST(test_processes),
-                BUS_TEST(test_get_history),
-                BUS_TEST(test_explain),
-                BUS_TEST(test_trim),
-                BUS_TEST(test_reload),
-                BUS_TEST(test_pause),
-                BUS_TEST(test_log_level),
-                BUS_TEST(test_garbage),
-                cmocka_unit_test_setup_teardown(test_system_bus, setup_system, teardown_system),
-                BUS_TEST(test_many_calls),
+                cmocka_unit_test(test_utf8), BUS_TEST(test_host),
+                BUS_TEST(test_unit),         BUS_TEST(test_unmeasured_unit),
+                BUS_TEST(test_no_such_unit), BUS_TEST(test_processes),
+                BUS_TEST(test_get_history),  BUS_TEST(test_explain),
+                BUS_TEST(test_trim),         BUS_TEST(test_reload),
+                BUS_TEST(test_pause),        BUS_TEST(test_log_level),
+                BUS_TEST(test_garbage),      BUS_TEST(test_many_calls),
                 BUS_TEST(test_strangers),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
