@@ -147,14 +147,19 @@ static int add_listener(struct provider *provider) {
                         EPOLLIN, on_connection, provider);
 }
 
+void provider_listen(struct provider *provider) {
+        bool has_room = provider->n_clients < limit_of(provider);
+
+        provider->full_told &= !has_room;
+        listen_while(provider, has_room);
+}
+
 void provider_configure(struct provider *provider) {
         if (!provider)
                 return;
         if (limit_of(provider) > 0)
                 (void) add_listener(provider);
-        if (provider->n_clients < limit_of(provider))
-                provider->full_told = false;
-        listen_while(provider, provider->n_clients < limit_of(provider));
+        provider_listen(provider);
 }
 
 /* ---- telling ---- */
@@ -262,7 +267,7 @@ void provider_tick(struct provider *provider, uint64_t now_usec) {
         if (provider->n_clients > 0)
                 for (struct unit *u = unit_first(provider->manager); u; u = unit_next(u))
                         tell_effect(u, now_usec);
-        provider_configure(provider);
+        provider_listen(provider);
 }
 
 void provider_forget_unit(struct provider *provider, const struct unit *unit) {

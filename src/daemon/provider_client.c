@@ -187,7 +187,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *userdat
 
         if (events & (EPOLLHUP | EPOLLERR)) {
                 client_free(client);
-                provider_configure(provider); /* perhaps somebody waits for the place */
+                provider_listen(provider); /* perhaps somebody waits for the place */
                 return 0;
         }
         look_at_token(client);

@@ -35,6 +35,9 @@ struct pressure_client {
         bool silent; /* counted in n_silent */
 };
 
+/* Listens while there is room, again after descriptors were short. */
+void provider_listen(struct provider *provider);
+
 /* FD becomes the client's, or is closed. STORED: the service manager has it already. */
 int client_new(struct provider *provider, int fd, bool stored);
 struct pressure_client *client_free(struct pressure_client *client);
