@@ -124,7 +124,7 @@ def tokens_right_and_wrong(world):
         check(trim(world, program.unit) is None, f"{program.name} counts as a client")
         check_equal(f"lines of {program.name}", [lines(program, "told"), lines(program, "hangup")], [[], []])
     check_equal("complaints", len(world.log_lines("other[", "the token of another unit")), 1)
-    for program in bad[1:7]:
+    for program in (b for b in bad if b.name in ("liar", "slice", "twice", "psi", "garbage", "long")):
         check_equal(f"complaints about {program.name}", len(world.log_lines(f"{program.name}[", "what is no token")), 1)
     bad[-1].signal(signal.SIGUSR1)
     wait_clients(world, bad[-1].unit, 1)
