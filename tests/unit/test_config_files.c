@@ -37,7 +37,7 @@ MG_PRINTF(1, 2) static int run(const char *format, ...) {
 }
 
 static void put(const struct tree *tree, const char *path, const char *text) {
-        char full[512];
+        char full[1024];
         FILE *file;
 
         snprintf(full, sizeof(full), "%s%s", tree->root, path);
