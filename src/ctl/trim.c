@@ -15,6 +15,12 @@ static void print_prediction(const json_t *outcome) {
 }
 
 static void print_outcome(const json_t *outcome) {
+        if (mg_streq(member_text(outcome, "result"), "told")) {
+                printf("%s: told of memory pressure: %s client%s; what comes of it is in the unit's journal\n",
+                       member_text(outcome, "unit"), member_text(outcome, "asked"),
+                       member_integer(outcome, "asked", 0) == 1 ? "" : "s");
+                return;
+        }
         printf("%s: %s: trimmed %s of %s: anon %s -> %s, took %s, worst pause %s, %s of %s processes asked\n",
                member_text(outcome, "unit"), member_text(outcome, "result"),
                member_size(outcome, "gain_bytes"), member_size(outcome, "expected_bytes"),

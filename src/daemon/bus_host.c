@@ -4,6 +4,7 @@
 
 #include "daemon/bus_units.h"
 #include "daemon/pressure.h"
+#include "daemon/provider.h"
 #include "daemon/self.h"
 
 static void put_self(struct dict *dict, const struct self *self) {
@@ -59,6 +60,8 @@ void bus_host(struct dict *dict, const struct manager *manager) {
         dict_string(dict, "hostname", hostname);
         put_counts(dict, manager);
         put_self(dict, manager->self);
+        dict_u64(dict, "pressure_clients", provider_clients(manager->provider));
+        dict_u64(dict, "pressure_clients_bytes", provider_bytes(manager->provider));
         dict_bool(dict, "psi", pressure_is_armed(manager->pressure));
         dict_string(dict, "hierarchy", hierarchy_to_string(manager->hierarchy));
         dict_string(dict, "source",

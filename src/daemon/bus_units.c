@@ -99,6 +99,7 @@ void bus_unit(struct dict *dict, struct unit *unit) {
         dict_u64(dict, "processes", facts.processes);
         dict_u64(dict, "agents", facts.agents);
         dict_u64(dict, "agents_lost", count_lost_agents(unit));
+        dict_u64(dict, "pressure_clients", unit->clients.n);
         put_decision(dict, &facts);
         if (unit->last_round_wall_usec > 0) {
                 dict_nested_begin(dict, "last_trim");
@@ -190,7 +191,10 @@ static void put_not_done(
 
         dict_string(dict, "result", trim_status_to_string(result->status));
         dict_u64(dict, "processes", survey->n_fits + survey->n_skipped);
-        dict_u64(dict, "asked", held ? 0 : survey->n_fits);
+        dict_u64(dict, "asked",
+                 held                          ? 0
+                 : result->status == TRIM_TOLD ? result->n_told
+                                               : survey->n_fits);
         dict_u64(dict, "refused", 0);
         dict_u64(dict, "expected_bytes", result->decision.expected_bytes);
         dict_u64(dict, "pause_usec", result->decision.predicted_pause_usec);

@@ -5,7 +5,10 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 struct manager;
+struct unit;
 
 /* Walks the tree once, listens to systemd, walks again now and then. */
 int discovery_start(struct manager *manager);
@@ -13,3 +16,6 @@ void discovery_stop(struct manager *manager);
 
 /* One look through /proc, for hosts whose cgroups tell nothing. */
 int discovery_walk_processes(struct manager *manager);
+
+/* A process of UNIT that nobody has spoken for. -EEXIST: it is there already, or there are too many. */
+int discovery_add_process(struct unit *unit, pid_t pid, uid_t uid);

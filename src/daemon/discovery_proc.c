@@ -48,7 +48,7 @@ static int get_unit(
                         ret_unit);
 }
 
-static int add_process(struct unit *unit, pid_t pid, uid_t uid) {
+int discovery_add_process(struct unit *unit, pid_t pid, uid_t uid) {
         struct process *process;
         struct mg_proc proc;
         int r = proc_open("/proc", pid, &proc);
@@ -76,7 +76,7 @@ static int visit_process(void *userdata, pid_t pid) {
         if (unit_of_process(pid, status.uid, manager->own_unit_path, &found) < 0 ||
             get_unit(manager, &found, &unit) < 0)
                 return 0;
-        return add_process(unit, pid, status.uid) == -ENOMEM ? -ENOMEM : 0;
+        return discovery_add_process(unit, pid, status.uid) == -ENOMEM ? -ENOMEM : 0;
 }
 
 int discovery_walk_processes(struct manager *manager) {

@@ -39,6 +39,7 @@ static const struct event_kind {
         [MG_EVENT_NO_PRESSURE] = { "no-pressure", MG_MESSAGE_NO_PRESSURE, 2 },
         [MG_EVENT_PRESSURE] = { "pressure", MG_MESSAGE_PRESSURE, 12 },
         [MG_EVENT_LIVE_OVER_LIMIT] = { "live-over-limit", MG_MESSAGE_LIVE_OVER_LIMIT, 30 },
+        [MG_EVENT_CLIENTS_TOLD] = { "clients-told", MG_MESSAGE_CLIENTS_TOLD, 30 },
         [MG_EVENT_PAUSED] = { "paused", MG_MESSAGE_PAUSED, 60 },
         [MG_EVENT_RESUMED] = { "resumed", MG_MESSAGE_RESUMED, 60 },
         [MG_EVENT_STATISTICS_LARGE] = { "statistics-large", MG_MESSAGE_STATISTICS_LARGE, 60 },

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "core/policy.h"
+#include "core/pressure_client.h"
 #include "daemon/journal_record.h"
 #include "host/problems.h"
 
@@ -34,6 +35,7 @@ enum mg_event {
         MG_EVENT_NO_PRESSURE,
         MG_EVENT_PRESSURE,
         MG_EVENT_LIVE_OVER_LIMIT,
+        MG_EVENT_CLIENTS_TOLD,
         MG_EVENT_PAUSED,
         MG_EVENT_RESUMED,
         MG_EVENT_STATISTICS_LARGE,
@@ -128,6 +130,7 @@ struct mg_journal_agent_problem {
         struct mg_journal_unit unit;
         pid_t pid; /* 0: unknown */
         const char *command;
+        const char *who; /* NULL: the agent */
         const char *problem; /* "did not answer within 10s", "sent a malformed message: connection closed" */
 };
 void journal_agent_problem(const struct mg_journal_agent_problem *event);
@@ -229,6 +232,17 @@ struct mg_journal_live_over_limit {
         uint64_t high_bytes;
 };
 void journal_live_over_limit(const struct mg_journal_live_over_limit *event);
+
+/* Clients of the memory-pressure protocol were told; at info where that brought MIN_GAIN or an operator asked for it, else at debug. */
+struct mg_journal_clients_told {
+        struct mg_journal_unit unit;
+        enum mg_pressure_cause cause;
+        size_t clients;
+        uint64_t before_bytes;
+        uint64_t after_bytes;
+        uint64_t min_gain_bytes;
+};
+void journal_clients_told(const struct mg_journal_clients_told *event);
 
 /* By an operator. UNIT's name NULL: everything. SENDER_UID: who. */
 void journal_paused(const struct mg_journal_unit *unit, uid_t sender_uid);

@@ -41,7 +41,7 @@ void journal_agent_problem(const struct mg_journal_agent_problem *event) {
         put_pid(&record, event->pid);
         record_string(&record, "MEMGUARD_COMMAND", event->command);
         say_process(&record, event->pid, event->command);
-        record_say(&record, "the agent %s", event->problem);
+        record_say(&record, "%s %s", event->who ?: "the agent", event->problem);
         entry_end(&record);
 }
 
@@ -330,5 +330,28 @@ void journal_live_over_limit(const struct mg_journal_live_over_limit *event) {
         record_say(&record, " of ");
         record_say_size(&record, event->anon_bytes);
         record_say(&record, ": no trim can bring it below");
+        entry_end(&record);
+}
+
+/* Both are footprints: what is swapped out meanwhile is no gain. */
+void journal_clients_told(const struct mg_journal_clients_told *event) {
+        bool known = event->before_bytes != MG_UNKNOWN && event->after_bytes != MG_UNKNOWN;
+        uint64_t gain = known ? mg_sub_floor(event->before_bytes, event->after_bytes) : 0;
+        bool worth_it = event->cause == MG_PRESSURE_BY_HAND || gain >= event->min_gain_bytes;
+        struct mg_record record;
+
+        if (!entry_begin(&record, MG_EVENT_CLIENTS_TOLD, worth_it ? LOG_INFO : LOG_DEBUG))
+                return;
+        entry_unit(&record, &event->unit);
+        record_string(&record, "MEMGUARD_REASON", pressure_cause_to_string(event->cause));
+        record_u64(&record, "MEMGUARD_BEFORE_BYTES", event->before_bytes);
+        record_u64(&record, "MEMGUARD_AFTER_BYTES", event->after_bytes);
+        record_say(&record,
+                   "told of memory pressure (%s): ", pressure_cause_to_string(event->cause));
+        entry_say_count(&record, event->clients, "client");
+        record_say(&record, ", anon and swap ");
+        record_say_size(&record, event->before_bytes);
+        record_say(&record, " -> ");
+        record_say_size(&record, event->after_bytes);
         entry_end(&record);
 }

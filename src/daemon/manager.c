@@ -23,6 +23,7 @@
 #include "daemon/peer.h"
 #include "daemon/peer_io.h"
 #include "daemon/pressure.h"
+#include "daemon/provider.h"
 #include "daemon/reload.h"
 #include "daemon/runtime_dir.h"
 #include "daemon/self.h"
@@ -108,9 +109,18 @@ static int find_source(struct manager *manager) {
 
 static int open_sockets(struct manager *manager) {
         const char *directory = manager->options.runtime_directory;
-        int r;
+        MG_CLEANUP(activation_done) struct activation activation;
+        int r = activation_take(&activation);
 
-        (void) activation_sockets(&manager->agent_fd, &manager->bus_fd);
+        if (r < 0)
+                return journal_errno(LOG_ERR, r, NULL, "Cannot take over descriptors");
+        manager->agent_fd = activation.agent_fd;
+        manager->bus_fd = activation.bus_fd;
+        r =
+                        provider_new(manager, activation.pressure_fd, activation.clients,
+                                     activation.n_clients, &manager->provider);
+        if (r < 0)
+                return r;
         if (manager->agent_fd < 0) {
                 r = runtime_dir_listen(
                                 directory, MG_AGENT_SOCKET, SOCK_SEQPACKET, 0666, AGENT_BACKLOG,
@@ -223,7 +233,8 @@ static struct manager *manager_alloc(struct options *options) {
 
 static void share_descriptors(struct manager *manager) {
         unsigned long limit = raise_descriptor_limit();
-        unsigned long for_units = manager->n_units * DESCRIPTORS_PER_UNIT + DESCRIPTORS_RESERVED;
+        unsigned long for_units = manager->n_units * DESCRIPTORS_PER_UNIT +
+                                  manager->settings.pressure_clients + DESCRIPTORS_RESERVED;
         unsigned long peers = limit > for_units ? (limit - for_units) / DESCRIPTORS_PER_PEER : 0;
 
         peers = MG_MAX(peers, (unsigned long) PEERS_MIN);
@@ -302,6 +313,7 @@ struct manager *manager_free(struct manager *manager) {
         free_sources(manager);
         discovery_stop(manager);
         manager->pressure = pressure_free(manager->pressure);
+        manager->provider = provider_free(manager->provider);
         for (struct unit *u = unit_first(manager); u; u = unit_next(u))
                 trim_cancel(u);
         manager->bus = bus_server_free(manager->bus);

@@ -26,6 +26,7 @@
 struct bus_server;
 struct peer;
 struct pressure;
+struct provider;
 struct self;
 struct store;
 struct systemd_units;
@@ -108,6 +109,7 @@ struct manager {
         struct bus_server *bus;
         struct self *self;
         struct pressure *pressure;
+        struct provider *provider; /* of the memory-pressure protocol */
         uint64_t started_usec;
 };
 

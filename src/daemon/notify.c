@@ -26,6 +26,16 @@ void notify_stopping(void) {
         (void) sd_notify(false, "STOPPING=1");
 }
 
+void notify_store_descriptor(int fd, const char *name) {
+        char text[80];
+        struct mg_text message;
+
+        text_init(&message, text, sizeof(text));
+        text_put(&message, "FDSTORE=1\nFDNAME=");
+        text_put(&message, name);
+        (void) sd_pid_notify_with_fds(0, false, text, &fd, 1);
+}
+
 void notify_format_status(const struct notify_status *status, struct mg_text *text) {
         text_put(text, status->paused ? "Paused: " : "");
         text_put_u64(text, status->units);

@@ -21,6 +21,9 @@ void notify_ready(void);
 void notify_reloading(void);
 void notify_stopping(void);
 
+/* Into the service manager's store: it comes back as NAME when the daemon is started again. It leaves by itself at the other end's hang-up. */
+void notify_store_descriptor(int fd, const char *name);
+
 struct notify_status {
         size_t units;
         size_t trimming;

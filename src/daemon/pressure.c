@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
+#include "daemon/provider.h"
 #include "daemon/tick.h"
 #include "daemon/unit.h"
 #include "host/cgroup_tree.h"
@@ -59,6 +60,11 @@ struct pressure {
 
 bool pressure_concerns(const struct unit *unit) {
         return unit->n_agents > 0 && unit->config.mode != MG_MODE_OFF;
+}
+
+/* Clients of the protocol follow us instead of their own trigger, whatever the configuration says of their unit. */
+static bool is_watched(const struct unit *unit) {
+        return unit->source == MG_SOURCE_CGROUP && (pressure_concerns(unit) || unit->clients.n > 0);
 }
 
 /* ---- triggers ---- */
@@ -153,6 +159,32 @@ static void hurry(struct pressure *pressure, uint64_t now_usec) {
         (void) sd_event_source_set_enabled(pressure->tick_source, SD_EVENT_ONESHOT);
 }
 
+/* No trigger further down sees the unit: its own, or what has to stand in where that could not be armed. */
+static bool is_closest(const struct unit *unit, const struct trigger *trigger) {
+        const struct pressure *pressure = trigger->pressure;
+
+        for (size_t i = 0; i < pressure->n_triggers; i++) {
+                const struct trigger *other = pressure->triggers[i];
+
+                if (other->source && strlen(other->path) > strlen(trigger->path) &&
+                    is_below(unit, other))
+                        return false;
+        }
+        return true;
+}
+
+static void tell_clients(const struct trigger *trigger) {
+        struct manager *manager = trigger->pressure->manager;
+
+        if (provider_clients(manager->provider) == 0)
+                return;
+        for (struct unit *u = unit_first(manager); u; u = unit_next(u))
+                if (u->clients.n > 0 && is_below(u, trigger))
+                        provider_mark(u,
+                                      is_closest(u, trigger) ? MG_PRESSURE_OWN : MG_PRESSURE_ABOVE);
+        (void) provider_tell(manager->provider);
+}
+
 static int on_trigger(sd_event_source *source, int fd, uint32_t events, void *userdata) {
         struct trigger *trigger = userdata;
         struct pressure *pressure = trigger->pressure;
@@ -166,6 +198,7 @@ static int on_trigger(sd_event_source *source, int fd, uint32_t events, void *us
         }
         if (mark_units(trigger, now_usec))
                 hurry(pressure, now_usec);
+        tell_clients(trigger);
         tell_place(trigger, now_usec);
         return 0;
 }
@@ -294,7 +327,7 @@ static int derive(struct pressure *pressure) {
         if (!paths)
                 return -ENOMEM;
         for (const struct unit *u = unit_first(manager); u; u = unit_next(u))
-                if (pressure_concerns(u) && u->source == MG_SOURCE_CGROUP)
+                if (is_watched(u))
                         paths[n++] = u->path;
         n = pressure_plan(paths, n, places, TRIGGERS_MAX);
         r = match(pressure, places, n);
@@ -314,7 +347,7 @@ static uint64_t signature_of(const struct manager *manager) {
         uint64_t sum = 1;
 
         for (const struct unit *u = unit_first(manager); u; u = unit_next(u))
-                if (pressure_concerns(u) && u->source == MG_SOURCE_CGROUP)
+                if (is_watched(u))
                         sum += ((uintptr_t) u ^ u->cgroup.inode) * UINT64_C(0x9e3779b97f4a7c15);
         return sum;
 }

@@ -8,6 +8,7 @@
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/notify.h"
+#include "daemon/provider.h"
 #include "daemon/tick.h"
 #include "daemon/unit.h"
 
@@ -81,6 +82,7 @@ static int replace(struct manager *manager, struct mg_problems *problems) {
         (void) config_free(old); /* only now: origins pointed into it */
         tell_loaded(manager, problems);
         (void) tick_rearm(manager);
+        provider_configure(manager->provider);
         return 0;
 }
 

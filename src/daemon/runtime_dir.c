@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/macros.h"
+#include "daemon/provider.h"
 
 #define LOCK_NAME "lock"
 
@@ -92,29 +94,59 @@ int runtime_dir_listen(
         return 0;
 }
 
-static void take_socket(int fd, int *ret_seqpacket_fd, int *ret_stream_fd) {
-        if (*ret_seqpacket_fd < 0 && sd_is_socket(fd, AF_UNIX, SOCK_SEQPACKET, 1) > 0)
-                *ret_seqpacket_fd = fd;
-        else if (*ret_stream_fd < 0 && sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 1) > 0)
-                *ret_stream_fd = fd;
+static bool is_listening(int fd, int type) {
+        return sd_is_socket(fd, AF_UNIX, type, 1) > 0;
+}
+
+static void take_descriptor(struct activation *activation, int fd, const char *name) {
+        if (mg_streq(name, PROVIDER_CLIENT_NAME) && sd_is_socket(fd, AF_UNIX, SOCK_STREAM, 0) > 0)
+                activation->clients[activation->n_clients++] = fd;
+        else if (activation->agent_fd < 0 && is_listening(fd, SOCK_SEQPACKET))
+                activation->agent_fd = fd;
+        else if (activation->pressure_fd < 0 && mg_streq(name, PROVIDER_LISTEN_NAME) &&
+                 is_listening(fd, SOCK_STREAM))
+                activation->pressure_fd = fd;
+        else if (activation->bus_fd < 0 && is_listening(fd, SOCK_STREAM))
+                activation->bus_fd = fd;
         else
                 close(fd);
 }
 
-int activation_sockets(int *ret_seqpacket_fd, int *ret_stream_fd) {
-        int n = sd_listen_fds(true);
+static void free_names(char **names) {
+        for (char **name = names; name && *name; name++)
+                free(*name);
+        free(names);
+}
+MG_DEFINE_CLEANUP(char **, free_names)
 
-        *ret_seqpacket_fd = -EBADF;
-        *ret_stream_fd = -EBADF;
+int activation_take(struct activation *ret_activation) {
+        MG_CLEANUP(free_namesp) char **names = NULL;
+        int n = sd_listen_fds_with_names(true, &names);
+
+        *ret_activation = (struct activation){
+                .agent_fd = -EBADF,
+                .bus_fd = -EBADF,
+                .pressure_fd = -EBADF,
+        };
+        if (n <= 0)
+                return n;
+        ret_activation->clients = calloc((size_t) n, sizeof(*ret_activation->clients));
+        if (!ret_activation->clients)
+                return -ENOMEM;
         for (int i = 0; i < n; i++) {
                 int fd = SD_LISTEN_FDS_START + i;
                 int flags = fcntl(fd, F_GETFL);
 
                 if (flags >= 0)
                         (void) fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-                take_socket(fd, ret_seqpacket_fd, ret_stream_fd);
+                take_descriptor(ret_activation, fd, names[i]);
         }
-        return n;
+        return 0;
+}
+
+void activation_done(struct activation *activation) {
+        free(activation->clients);
+        activation->clients = NULL;
 }
 
 unsigned long raise_descriptor_limit(void) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* Makes PATH (0755, parents not) if need be and opens it. */
@@ -25,11 +26,18 @@ int runtime_dir_listen(
                 int backlog,
                 int *ret_fd);
 
-/*
- * The listening sockets that the service manager handed over, by type; -EBADF: none. Descriptors that are
- * neither are closed. Returns how many were handed over.
- */
-int activation_sockets(int *ret_seqpacket_fd, int *ret_stream_fd);
+/* What the service manager handed over; a descriptor that was not is -EBADF. */
+struct activation {
+        int agent_fd;
+        int bus_fd;
+        int pressure_fd;
+        int *clients; /* of memory pressure, stored by an earlier daemon; the array is owned, its descriptors are not */
+        size_t n_clients;
+};
+
+/* Descriptors that are none of these are closed. -ENOMEM: clients are left open, and known to nobody. */
+int activation_take(struct activation *ret_activation);
+void activation_done(struct activation *activation);
 
 /* RLIMIT_NOFILE to its hard limit. Returns what is in force. */
 unsigned long raise_descriptor_limit(void);

@@ -19,6 +19,7 @@
 #include "daemon/peer.h"
 #include "daemon/pressure.h"
 #include "daemon/process.h"
+#include "daemon/provider.h"
 #include "daemon/self.h"
 #include "daemon/store.h"
 #include "daemon/summary.h"
@@ -399,6 +400,7 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         n_due = tick_units(manager, true, now_usec);
         start_trims(manager, n_due, now_usec);
         work_peers(manager, now_usec);
+        provider_tick(manager->provider, now_usec);
         look_after_self(manager, now_usec);
         store_tick(manager, now_usec);
         bus_tick(manager->bus);

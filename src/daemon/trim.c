@@ -14,6 +14,7 @@
 #include "daemon/manager.h"
 #include "daemon/peer.h"
 #include "daemon/process.h"
+#include "daemon/provider.h"
 #include "daemon/store.h"
 #include "daemon/tick.h"
 #include "daemon/unit.h"
@@ -23,10 +24,8 @@
 #define STALLED_USEC (2 * MG_USEC_PER_SEC)
 
 static const char *const status_names[] = {
-        [TRIM_DONE] = "done",
-        [TRIM_DRY_RUN] = "dry-run",
-        [TRIM_HELD] = "held",
-        [TRIM_GONE] = "gone",
+        [TRIM_DONE] = "done", [TRIM_DRY_RUN] = "dry-run", [TRIM_TOLD] = "told",
+        [TRIM_HELD] = "held", [TRIM_GONE] = "gone",
 };
 _Static_assert(MG_ELEMENTS(status_names) == _TRIM_STATUS_MAX, "a status has no name");
 
@@ -50,6 +49,7 @@ static void tell_handler(const struct trim_round *round, enum trim_status status
                 .decision = round->decision,
                 .outcome = round->outcome,
                 .survey = round->survey,
+                .n_told = round->n_told,
                 .n_skipped = round->n_skipped,
         };
 
@@ -206,6 +206,16 @@ static void answer_and_free(struct trim_round *round, enum trim_status status) {
         round_free(round);
 }
 
+/* One-way: what comes of it is measured on the cgroup later, and told in the journal. */
+static bool tell_clients(struct trim_round *round) {
+        struct unit *unit = round->unit;
+
+        if (round->dry_run || !pressure_stands_in(round->decision.reason))
+                return false;
+        round->n_told = provider_tell_unit(unit->manager->provider, unit);
+        return round->n_told > 0;
+}
+
 static void decide_by_hand(struct trim_round *round) {
         struct unit *unit = round->unit;
         struct mg_unit_sample sample;
@@ -215,7 +225,9 @@ static void decide_by_hand(struct trim_round *round) {
         policy_by_hand(&unit->policy, &unit->config, &sample, manager_now(unit->manager),
                        &round->decision);
         round_survey(&unit->policy, &unit->config, &sample, &round->survey);
-        if (round->decision.action != MG_ACTION_TRIM || plan(round, &sample) < 0)
+        if (round->decision.action != MG_ACTION_TRIM && tell_clients(round))
+                answer_and_free(round, TRIM_TOLD);
+        else if (round->decision.action != MG_ACTION_TRIM || plan(round, &sample) < 0)
                 answer_and_free(round, TRIM_HELD);
         else if (round->dry_run)
                 answer_and_free(round, TRIM_DRY_RUN);

@@ -20,8 +20,9 @@ struct unit;
 enum trim_status {
         TRIM_DONE,    /* outcome says what came of it; it may be little */
         TRIM_DRY_RUN, /* decision says what would be asked and expected */
-        TRIM_HELD,    /* decision.reason says why nobody was asked */
-        TRIM_GONE,    /* the unit went away, or the daemon is stopping */
+        TRIM_TOLD, /* nobody could be asked, so the unit's clients of memory pressure were told: n_told */
+        TRIM_HELD, /* decision.reason says why nobody was asked */
+        TRIM_GONE, /* the unit went away, or the daemon is stopping */
         _TRIM_STATUS_MAX,
 };
 
@@ -31,6 +32,7 @@ struct trim_result {
         struct mg_decision decision;
         struct mg_outcome outcome;
         struct mg_round_survey survey; /* by hand: of the sample that was decided by */
+        size_t n_told;                 /* connections that got a byte */
         size_t n_skipped;              /* processes left out because of MaxPause= */
 };
 
@@ -51,4 +53,5 @@ void trim_cancel(struct unit *unit);
 /* Rounds at work: those that wait for a silent agent do not count against MaxConcurrentTrims=. */
 size_t trim_running(const struct manager *manager);
 
-const char *trim_status_to_string(enum trim_status status); /* "done", "dry-run", "held", "gone" */
+const char *trim_status_to_string(
+                enum trim_status status); /* "done", "dry-run", "told", "held", "gone" */

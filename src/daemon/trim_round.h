@@ -32,6 +32,7 @@ struct trim_round {
         struct mg_round_survey survey;
         trim_handler handler;
         void *handler_userdata;
+        size_t n_told;
         size_t n_skipped;
         size_t next;
         size_t n_steps;

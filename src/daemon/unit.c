@@ -216,6 +216,7 @@ struct unit *unit_free(struct unit *unit) {
                 return NULL;
         bus_unit_gone(unit->manager->bus, unit);
         trim_cancel(unit);
+        provider_forget_unit(unit->manager->provider, unit);
         while (process_first(unit))
                 process_free(process_first(unit));
         unlink_unit(unit);

@@ -15,6 +15,7 @@
 #include "core/policy.h"
 #include "core/tally.h"
 #include "daemon/pressure.h"
+#include "daemon/provider.h"
 #include "host/cgroup.h"
 #include "host/config.h"
 #include "host/unit_name.h"
@@ -77,6 +78,7 @@ struct unit {
         uint64_t round_lost_bytes; /* of processes that ended during the round: no gain of ours */
 
         struct unit_pressure pressure;
+        struct unit_clients clients;
 
         /* decided */
         struct mg_policy_state policy;

@@ -50,3 +50,4 @@
 #define MG_RUNTIME_DIRECTORY "/run/memguard"
 #define MG_BUS_SOCKET        "bus" /* in the runtime directory */
 #define MG_AGENT_SOCKET      "agent.sock"
+#define MG_PRESSURE_SOCKET   "pressure.sock"

@@ -14,6 +14,7 @@ struct mg_daemon_config {
         uint64_t agent_timeout_usec;
         uint32_t pressure_high_permyriad;
         uint32_t max_concurrent_trims;
+        uint32_t pressure_clients; /* 0: memguard is no provider of the memory-pressure protocol */
         bool paused;
         int log_level; /* syslog's: LOG_ERR ... LOG_DEBUG */
 };

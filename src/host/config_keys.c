@@ -59,6 +59,13 @@ const struct mg_config_key daemon_keys[MG_DAEMON_KEY_COUNT] = {
                         .maximum = 10000,
         },
         {
+                        .name = "PressureClients",
+                        .expects = "a number from 0 to 1024",
+                        .kind = &value_count,
+                        DAEMON_FIELD(pressure_clients),
+                        .maximum = 1024, /* FileDescriptorStoreMax= of memguard.service */
+        },
+        {
                         .name = "AgentTimeoutSec",
                         .expects = "a time from 100ms to 1h, like 10s",
                         .kind = &value_duration,

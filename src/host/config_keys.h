@@ -18,7 +18,7 @@ struct mg_config_key {
 };
 
 /* [Daemon], in the order of memguard.ini(5). */
-#define MG_DAEMON_KEY_COUNT 6
+#define MG_DAEMON_KEY_COUNT 7
 extern const struct mg_config_key daemon_keys[MG_DAEMON_KEY_COUNT];
 
 /* [Default] and the units' sections. */

@@ -13,7 +13,7 @@ EXPORTER_SOCKET = 'memguard-exporter.socket'
 
 @check('install: systemd-analyze verify has nothing to say', daemon=False)
 def verify():
-    result = run('systemd-analyze', 'verify', '--man=no', DAEMON, SOCKET, EXPORTER, EXPORTER_SOCKET)
+    result = run('systemd-analyze', 'verify', '--man=no', DAEMON, SOCKET, EXPORTER, EXPORTER_SOCKET, 'memguard-pressure.socket')
     expect_equal((result.stdout + result.stderr).strip(), '', 'systemd-analyze verify')
 
 

@@ -17,7 +17,8 @@ from harness import (BUILD, CONFIG, DAEMON, WORKLOADS, check, expect, expect_equ
 DISK, MOUNT = '/dev/vdb', '/mnt'
 UNITS = '/etc/systemd/system'
 ENROLLED, PLAIN = 'shop.service', 'plain.service'
-OUR_UNITS = ('memguard.service', 'memguard.socket', 'memguard-exporter.service', 'memguard-exporter.socket')
+OUR_UNITS = ('memguard.service', 'memguard.socket', 'memguard-exporter.service', 'memguard-exporter.socket',
+             'memguard-pressure.socket')
 UNDISTURBED = (ENROLLED, PLAIN, 'dbus.service', 'systemd-journald.service')
 PACKAGES = ('memguard', 'memguard-exporter', 'libmemguard0', 'libmemguard-dev')
 
@@ -99,6 +100,7 @@ def installed():
         expect(is_active(unit), f'{unit} was not started')
         expect_equal(systemctl('is-enabled', unit).stdout.strip(), 'enabled', unit)
     expect(not is_active('memguard-exporter.service'), 'the exporter runs though nobody has asked')
+    expect(not is_active('memguard-pressure.socket'), 'the socket for memory pressure is there though nobody wants it')
     said = run('memguardctl', 'enroll', ENROLLED, '--restart').stdout
     expect('the agent has connected' in said, said)
     wait_until(has('memguard_up 1'), 'the exporter answers')
