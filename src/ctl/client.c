@@ -7,36 +7,14 @@
 #include <stdio.h>
 #include <systemd/sd-bus.h>
 
-#include "base/file.h"
 #include "base/macros.h"
+#include "busclient/busclient.h"
 #include "ctl/bus_json.h"
 #include "ctl/ctl.h"
 #include "host/bus_api.h"
-#include "host/private_socket.h"
 
 /* A trim is answered when the whole round of a unit is over: AgentTimeoutSec= for each of its processes. */
 #define CALL_TIMEOUT_USEC (5 * MG_USEC_PER_MIN)
-
-static int open_private_socket(const char *directory, sd_bus **ret_bus) {
-        MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-        MG_CLEANUP(file_closep) int fd = -EBADF;
-
-        int r = private_socket_connect(directory, &fd);
-        if (r < 0)
-                return r;
-        r = sd_bus_new(&bus);
-        if (r < 0)
-                return r;
-        r = sd_bus_set_fd(bus, fd, fd);
-        if (r < 0)
-                return r;
-        (void) MG_TAKE_FD(fd);
-        r = sd_bus_start(bus);
-        if (r < 0)
-                return r;
-        *ret_bus = MG_TAKE(bus);
-        return 0;
-}
 
 static bool is_no_daemon(int error) {
         return error == -ENOENT || error == -ECONNREFUSED || error == -ENOTDIR ||
@@ -55,19 +33,11 @@ static int report_unreachable(const char *directory, int error) {
         return error == -EACCES || error == -EPERM ? CTL_DENIED : CTL_FAILED;
 }
 
-/* A directory that was named is the only place to look. */
 int client_open(sd_bus **ret_bus, const char **ret_destination) {
-        const char *directory = ctl_options.runtime_directory ?: MG_RUNTIME_DIRECTORY;
+        const char *directory = ctl_options.runtime_directory;
+        int r = busclient_open(directory, ret_bus, ret_destination);
 
-        *ret_destination = NULL;
-        int r = open_private_socket(directory, ret_bus);
-        if (r >= 0)
-                return CTL_OK;
-        if (!ctl_options.runtime_directory && sd_bus_open_system(ret_bus) >= 0) {
-                *ret_destination = MG_BUS_NAME;
-                return CTL_OK;
-        }
-        return report_unreachable(directory, r);
+        return r < 0 ? report_unreachable(directory ?: MG_RUNTIME_DIRECTORY, r) : CTL_OK;
 }
 
 static bool is_denied(const sd_bus_error *error) {

@@ -4,31 +4,11 @@
 
 #include <errno.h>
 
-#include "base/file.h"
 #include "base/macros.h"
+#include "busclient/busclient.h"
 #include "exporter/decode.h"
 #include "host/bus_api.h"
 #include "host/clock.h"
-#include "host/private_socket.h"
-
-static int open_private(const char *directory, sd_bus **ret_bus) {
-        MG_CLEANUP(sd_bus_close_unrefp) sd_bus *bus = NULL;
-        MG_CLEANUP(file_closep) int fd = -EBADF;
-        int r = private_socket_connect(directory, &fd);
-
-        if (r >= 0)
-                r = sd_bus_new(&bus);
-        if (r >= 0)
-                r = sd_bus_set_fd(bus, fd, fd);
-        if (r < 0)
-                return r;
-        (void) MG_TAKE_FD(fd);
-        r = sd_bus_start(bus);
-        if (r < 0)
-                return r;
-        *ret_bus = MG_TAKE(bus);
-        return 0;
-}
 
 /* sd_bus_call() would wait for the authentication as long as it takes. */
 static int wait_until_ready(sd_bus *bus, uint64_t until_usec) {
@@ -88,12 +68,8 @@ int reader_read(const char *directory, uint64_t timeout_usec, struct snapshot *r
         MG_CLEANUP(sd_bus_close_unrefp) sd_bus *bus = NULL;
         uint64_t began_usec = clock_now_usec();
         const char *destination = NULL;
-        int r = open_private(directory ?: MG_RUNTIME_DIRECTORY, &bus);
+        int r = busclient_open(directory, &bus, &destination);
 
-        if (r < 0 && !directory && sd_bus_open_system(&bus) >= 0) {
-                destination = MG_BUS_NAME;
-                r = 0;
-        }
         if (r >= 0)
                 r = read_all(bus, destination, began_usec + timeout_usec, ret_snapshot);
         if (r < 0) {

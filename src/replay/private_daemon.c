@@ -12,11 +12,11 @@
 
 #include "base/file.h"
 #include "base/macros.h"
+#include "busclient/busclient.h"
 #include "host/bus_api.h"
 #include "host/cleanup.h"
 #include "host/config.h"
 #include "host/config_keys.h"
-#include "host/private_socket.h"
 
 /* Its backlog of a second is answered at once; a daemon that is slower than this has no number for this sample. */
 #define CALL_USEC (500 * MG_USEC_PER_MSEC)
@@ -137,25 +137,6 @@ static int write_ini(const char *path, const char *text) {
         return write(fd, text, length) == (ssize_t) length ? 0 : -EIO;
 }
 
-static int open_bus(const char *directory, sd_bus **ret_bus) {
-        MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
-        MG_CLEANUP(file_closep) int fd = -EBADF;
-        int r = private_socket_connect(directory, &fd);
-
-        if (r >= 0)
-                r = sd_bus_new(&bus);
-        if (r >= 0)
-                r = sd_bus_set_fd(bus, fd, fd);
-        if (r < 0)
-                return r;
-        (void) MG_TAKE_FD(fd);
-        r = sd_bus_start(bus);
-        if (r < 0)
-                return r;
-        *ret_bus = MG_TAKE(bus);
-        return 0;
-}
-
 static bool has_ended(struct child *process) {
         if (process->pid <= 0 || waitpid(process->pid, NULL, WNOHANG) == 0)
                 return process->pid <= 0;
@@ -165,7 +146,7 @@ static bool has_ended(struct child *process) {
 
 static int wait_ready(struct private_daemon *daemon) {
         for (int i = 0; i < START_TRIES; i++) {
-                if (open_bus(daemon->directory, &daemon->bus) >= 0)
+                if (busclient_open_private(daemon->directory, &daemon->bus) >= 0)
                         return 0;
                 if (has_ended(&daemon->process))
                         return -ECHILD;

@@ -24,12 +24,13 @@ MAY_INCLUDE = {
     'core': {'base'},
     'agent': {'base', 'proto'},
     'host': {'base', 'core'},
+    'busclient': {'base', 'host'},
     'daemon': {'base', 'proto', 'core', 'host'},
-    'ctl': {'base', 'core', 'host'},
-    'exporter': {'base', 'core', 'host'},
-    'replay': {'base', 'core', 'host'},
+    'ctl': {'base', 'core', 'host', 'busclient'},
+    'exporter': {'base', 'core', 'host', 'busclient'},
+    'replay': {'base', 'core', 'host', 'busclient'},
 }
-MAY_USE_SYSTEMD = {'daemon', 'ctl', 'exporter', 'replay'}
+MAY_USE_SYSTEMD = {'busclient', 'daemon', 'ctl', 'exporter', 'replay'}
 INTEGERS_ONLY = {'base', 'proto', 'core', 'agent'}
 NEVER_INCLUDED = {'proto': {'stdio.h', 'stdlib.h', 'unistd.h', 'time.h'},
                   'core': {'stdio.h', 'stdlib.h', 'unistd.h', 'time.h', 'sys/time.h'},
