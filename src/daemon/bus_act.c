@@ -20,17 +20,11 @@ static struct pending_trim *pending_trim_free(struct pending_trim *pending) {
 MG_DEFINE_CLEANUP(struct pending_trim *, pending_trim_free)
 
 static int reply_trimmed(const struct pending_trim *pending, const struct trim_result *result) {
-        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
-        int r;
-
         if (result->status == TRIM_GONE)
                 return sd_bus_reply_method_errorf(
                                 pending->call, MG_BUS_ERROR_NO_SUCH_UNIT, "%s went away meanwhile",
                                 result->unit);
-        r = sd_bus_message_new_method_return(pending->call, &reply);
-        if (r < 0)
-                return r;
-        struct dict dict = { .message = reply };
+        MG_CLEANUP(bus_drop_reply) struct dict dict = bus_begin_reply(pending->call);
         bus_trim_result(&dict, result, &result->survey);
         return bus_send_reply(&dict);
 }
@@ -97,7 +91,6 @@ static int set_config_error(sd_bus_error *error, const struct mg_problems *probl
 }
 
 int bus_reload(sd_bus_message *call, void *userdata, sd_bus_error *error) {
-        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         MG_CLEANUP(problems_done) struct mg_problems problems = {};
         struct bus_server *server = userdata;
         int r = bus_authorize(server, call, MG_BUS_ACTION_RELOAD, "", bus_reload, error);
@@ -107,13 +100,9 @@ int bus_reload(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         r = manager_reload(server->manager, &problems);
         if (r == -EINVAL)
                 return set_config_error(error, &problems);
-        if (r >= 0)
-                r = sd_bus_message_new_method_return(call, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "s");
         if (r < 0)
                 return r;
-        struct dict dict = { .message = reply };
+        MG_CLEANUP(bus_drop_reply) struct dict dict = bus_begin_list(call, "s");
         for (size_t i = 0; i < problems.n_items; i++) {
                 char buffer[1024];
                 struct mg_text text;

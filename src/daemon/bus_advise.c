@@ -32,7 +32,7 @@ static void put_all(struct dict *dict, struct unit *unit) {
 }
 
 int bus_advise(sd_bus_message *call, void *userdata, sd_bus_error *error) {
-        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        MG_CLEANUP(bus_drop_reply) struct dict dict = bus_begin_list(call, "a{sv}");
         struct unit *unit = NULL;
         const char *name;
         int r = sd_bus_message_read(call, "s", &name);
@@ -46,12 +46,6 @@ int bus_advise(sd_bus_message *call, void *userdata, sd_bus_error *error) {
                                 error, MG_BUS_ERROR_NOT_NOW,
                                 "%s has not been measured yet: ask again after the next tick",
                                 name);
-        r = sd_bus_message_new_method_return(call, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "a{sv}");
-        if (r < 0)
-                return r;
-        struct dict dict = { .message = reply };
         put_all(&dict, unit);
         dict_end(&dict);
         return bus_send_reply(&dict);

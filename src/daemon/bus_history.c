@@ -102,7 +102,7 @@ static void put_history(struct dict *dict, const struct unit *unit, uint64_t sin
 }
 
 int bus_get_history(sd_bus_message *call, void *userdata, sd_bus_error *error) {
-        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        MG_CLEANUP(bus_drop_reply) struct dict dict = bus_begin_reply(call);
         struct unit *unit = NULL;
         uint64_t since_usec;
         const char *name;
@@ -110,11 +110,8 @@ int bus_get_history(sd_bus_message *call, void *userdata, sd_bus_error *error) {
 
         if (r >= 0)
                 r = bus_find_unit(userdata, name, error, &unit);
-        if (r >= 0)
-                r = sd_bus_message_new_method_return(call, &reply);
         if (r < 0)
                 return r;
-        struct dict dict = { .message = reply };
         put_history(&dict, unit, since_usec);
         return bus_send_reply(&dict);
 }

@@ -21,6 +21,25 @@ int bus_find_unit(
         return 0;
 }
 
+struct dict bus_begin_reply(sd_bus_message *call) {
+        struct dict dict = {};
+
+        dict.error = sd_bus_message_new_method_return(call, &dict.message);
+        return dict;
+}
+
+struct dict bus_begin_list(sd_bus_message *call, const char *element) {
+        struct dict dict = bus_begin_reply(call);
+
+        if (dict.error >= 0)
+                dict.error = sd_bus_message_open_container(dict.message, 'a', element);
+        return dict;
+}
+
+void bus_drop_reply(struct dict *dict) {
+        sd_bus_message_unref(dict->message);
+}
+
 int bus_send_reply(struct dict *dict) {
         int r = dict->error < 0 ? dict->error : sd_bus_send(NULL, dict->message, NULL);
 
@@ -28,13 +47,9 @@ int bus_send_reply(struct dict *dict) {
 }
 
 int bus_get_host(sd_bus_message *call, void *userdata, sd_bus_error *error) {
-        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        MG_CLEANUP(bus_drop_reply) struct dict dict = bus_begin_reply(call);
         struct bus_server *server = userdata;
-        int r = sd_bus_message_new_method_return(call, &reply);
 
-        if (r < 0)
-                return r;
-        struct dict dict = { .message = reply };
         bus_host(&dict, server->manager);
         return bus_send_reply(&dict);
 }
@@ -62,18 +77,13 @@ static void free_strings(char ***strings) {
 }
 
 int bus_list_units(sd_bus_message *call, void *userdata, sd_bus_error *error) {
-        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        MG_CLEANUP(bus_drop_reply) struct dict dict = bus_begin_list(call, "a{sv}");
         MG_CLEANUP(free_strings) char **names = NULL;
         struct bus_server *server = userdata;
         int r = sd_bus_message_read_strv(call, &names);
 
-        if (r >= 0)
-                r = sd_bus_message_new_method_return(call, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "a{sv}");
         if (r < 0)
                 return r;
-        struct dict dict = { .message = reply };
         if (names && names[0]) {
                 r = put_named_units(&dict, server, names, error);
                 if (r < 0)
@@ -86,7 +96,7 @@ int bus_list_units(sd_bus_message *call, void *userdata, sd_bus_error *error) {
 }
 
 int bus_list_processes(sd_bus_message *call, void *userdata, sd_bus_error *error) {
-        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        MG_CLEANUP(bus_drop_reply) struct dict dict = bus_begin_list(call, "a{sv}");
         struct bus_server *server = userdata;
         struct unit *unit = NULL;
         const char *name;
@@ -94,31 +104,23 @@ int bus_list_processes(sd_bus_message *call, void *userdata, sd_bus_error *error
 
         if (r >= 0 && name[0] != '\0')
                 r = bus_find_unit(server, name, error, &unit);
-        if (r >= 0)
-                r = sd_bus_message_new_method_return(call, &reply);
-        if (r >= 0)
-                r = sd_bus_message_open_container(reply, 'a', "a{sv}");
         if (r < 0)
                 return r;
-        struct dict dict = { .message = reply };
         bus_processes(&dict, server->manager, unit);
         dict_end(&dict);
         return bus_send_reply(&dict);
 }
 
 int bus_explain(sd_bus_message *call, void *userdata, sd_bus_error *error) {
-        MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
+        MG_CLEANUP(bus_drop_reply) struct dict dict = bus_begin_reply(call);
         struct unit *unit = NULL;
         const char *name;
         int r = sd_bus_message_read(call, "s", &name);
 
         if (r >= 0)
                 r = bus_find_unit(userdata, name, error, &unit);
-        if (r >= 0)
-                r = sd_bus_message_new_method_return(call, &reply);
         if (r < 0)
                 return r;
-        struct dict dict = { .message = reply };
         bus_explanation(&dict, unit);
         return bus_send_reply(&dict);
 }

@@ -81,6 +81,14 @@ int bus_authorize(
 /* Of the system bus, before that is closed: those who wait will not be answered. */
 void bus_polkit_forget(struct bus_server *server);
 
+/*
+ * The reply to CALL, or a list of ELEMENT that dict_end() closes: for MG_CLEANUP(bus_drop_reply). An error sticks like any
+ * other of a dictionary.
+ */
+struct dict bus_begin_reply(sd_bus_message *call);
+struct dict bus_begin_list(sd_bus_message *call, const char *element);
+void bus_drop_reply(struct dict *dict);
+
 /* Sends what was written, unless an error stuck; returns what a method handler does. */
 int bus_send_reply(struct dict *dict);
 
