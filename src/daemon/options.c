@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command line of memguardd as one table: --help is printed from it, getopt's arrays are made from it. Layer: daemon.
- */
+/* The command line of memguardd. Layer: daemon. */
 #include "daemon/options.h"
 
 #include <errno.h>
@@ -59,60 +57,28 @@ static int set_log_level(struct options *options, const char *value) {
         return options->log_level < 0 ? -EINVAL : 0;
 }
 
-static const struct {
-        const char *name;
-        const char *value; /* NULL: takes none */
-        const char *text;
-        int (*set)(struct options *options, const char *value); /* NULL: shows something */
-} table[] = {
-        { "config", "FILE", "read FILE and FILE.d/*.conf instead of /etc/memguard.ini",
-          set_config },
-        { "runtime-directory", "DIR", "sockets, lock and state live in DIR (/run/memguard)",
-          set_runtime_directory },
-        { "state-directory", "DIR", "what is kept over reboots lives in DIR (/var/lib/memguard)",
-          set_state_directory },
-        { "source", "WORD", "auto, cgroup or proc: where the numbers come from (auto)",
-          set_source },
-        { "cgroup-root", "DIR", "take DIR for the root of cgroup v2", set_cgroup_root },
-        { "log-level", "LEVEL", "err, warning, notice, info or debug (LogLevel=)", set_log_level },
-        { "help", NULL, "show this", NULL },
-        { "version", NULL, "show the version", NULL },
+static const struct mg_command_line command_line = {
+        .program = "memguardd",
+        .purpose = "Watches what services retain in their allocators and asks for it back.",
+        .pages = "memguardd(8) and memguard.ini(5)",
+        .options = {
+                { "config", "FILE", "read FILE and FILE.d/*.conf instead of /etc/memguard.ini",
+                  set_config },
+                { "runtime-directory", "DIR", "sockets, lock and state live in DIR (/run/memguard)",
+                  set_runtime_directory },
+                { "state-directory", "DIR", "what is kept over reboots lives in DIR (/var/lib/memguard)",
+                  set_state_directory },
+                { "source", "WORD", "auto, cgroup or proc: where the numbers come from (auto)",
+                  set_source },
+                { "cgroup-root", "DIR", "take DIR for the root of cgroup v2", set_cgroup_root },
+                { "log-level", "LEVEL", "err, warning, notice, info or debug (LogLevel=)", set_log_level },
+                { "help", NULL, "show this", NULL },
+                { "version", NULL, "show the version", NULL },
+        },
 };
-#define N_OPTIONS MG_ELEMENTS(table)
-
-static enum options_verdict show_help(void) {
-        printf("Usage: memguardd [OPTION...]\n\n"
-               "Watches what services retain in their allocators and asks for it back.\n\n");
-        for (size_t i = 0; i < N_OPTIONS; i++) {
-                char left[40];
-
-                snprintf(left, sizeof(left), "--%s%s%s", table[i].name, table[i].value ? "=" : "",
-                         table[i].value ?: "");
-                printf("  %-26s %s\n", left, table[i].text);
-        }
-        printf("\nSee memguardd(8) and memguard.ini(5).\n");
-        return OPTIONS_SHOWN;
-}
 
 static enum options_verdict usage_error(const char *text, const char *argument) {
         fprintf(stderr, "memguardd: %s%s (see memguardd --help)\n", text, argument);
-        return OPTIONS_USAGE;
-}
-
-static enum options_verdict apply_option(struct options *options, int index, const char *value) {
-        int r;
-
-        if (!table[index].set) {
-                if (mg_streq(table[index].name, "help"))
-                        return show_help();
-                printf("memguardd " MG_VERSION "\n");
-                return OPTIONS_SHOWN;
-        }
-        r = table[index].set(options, value);
-        if (r == 0)
-                return OPTIONS_RUN;
-        fprintf(stderr, "memguardd: --%s=%s: expected %s: %s\n", table[index].name, value,
-                table[index].value, r == -ENOMEM ? "out of memory" : table[index].text);
         return OPTIONS_USAGE;
 }
 
@@ -131,24 +97,10 @@ static int choose_state_directory(struct options *options) {
 }
 
 enum options_verdict options_parse(struct options *options, int argc, char **argv) {
-        struct option long_options[N_OPTIONS + 1] = {};
-        int index;
-        int c;
-
         *options = (struct options){ .runtime_directory = MG_RUNTIME_DIRECTORY, .log_level = -1 };
-        for (size_t i = 0; i < N_OPTIONS; i++) {
-                long_options[i].name = table[i].name;
-                long_options[i].has_arg = table[i].value ? required_argument : no_argument;
-        }
-        while ((c = getopt_long(argc, argv, "", long_options, &index)) >= 0) {
-                enum options_verdict verdict;
-
-                if (c == '?')
-                        return OPTIONS_USAGE; /* getopt has said what */
-                verdict = apply_option(options, index, optarg);
-                if (verdict != OPTIONS_RUN)
-                        return verdict;
-        }
+        enum options_verdict verdict = command_line_read(&command_line, options, argc, argv);
+        if (verdict != OPTIONS_RUN)
+                return verdict;
         if (optind < argc)
                 return usage_error("unexpected argument: ", argv[optind]);
         if (choose_state_directory(options) < 0)

@@ -7,17 +7,13 @@
 
 #include <stdbool.h>
 
+#include "host/command_line.h"
+
 enum source_choice {
         SOURCE_AUTO, /* the cgroup where it has memory.stat, else /proc */
         SOURCE_CGROUP,
         SOURCE_PROC,
         _SOURCE_CHOICE_MAX,
-};
-
-enum options_verdict {
-        OPTIONS_RUN,
-        OPTIONS_SHOWN, /* --help or --version: exit 0 */
-        OPTIONS_USAGE, /* a bad command line, told on stderr: exit 2 */
 };
 
 struct options {
