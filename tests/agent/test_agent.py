@@ -173,6 +173,24 @@ def test_mimalloc():
         assert rss_anon(service.process.pid) > before - 16 * MIB
 
 
+def test_mimalloc_3():
+    """Given back from the agent's thread, which has never allocated anything."""
+    path = os.environ.get("MEMGUARD_TEST_MIMALLOC_3")
+    if not path:
+        print("skip: no mimalloc 3 (tests/mimalloc3 fetches one)")
+        assert not MUST_WORK, "MEMGUARD_TEST_MIMALLOC_3"
+        return
+    for command, burst, at_most in ((("c1-arenas",), 450, 60), (("s4-large-blocks", "--seconds=4"), 100, 140)):
+        with Service(workload(command[0]), *command[1:], preload=path + ":") as service:
+            before = service.settle(burst * MIB)
+            hello = heap(service.peer.hello, "mimalloc")
+            assert hello["SERVES_MALLOC"] == 1 and hello["CAN"] == "trim" and hello["VERSION"].startswith("3."), hello
+            reply = service.peer.request("trim")
+            after = rss_anon(service.process.pid)
+            assert reply["RESULT"] == "done" and after < at_most * MIB and after < before / 2, (before, after, reply)
+            print(f"     {before >> 20} -> {after >> 20} MiB, pause {reply['PAUSE_USEC']} us")
+
+
 def test_mimalloc_versions():
     """Which ones are asked to collect, by the number that they tell."""
     for number, version, reaches in ((0, "0.0.0", False), (187, "1.8.7", False), (209, "2.0.9", False), (224, "2.2.4", False),
