@@ -110,6 +110,17 @@ def test_tops_matter():
         print(f"     {before >> 20} -> {alone >> 20} without tops -> {after >> 20} MiB for {stats['LIVE_BYTES'] >> 20} live")
 
 
+def test_tops_behind_free_pieces():
+    """glibc prefers any free piece that is large enough to the top; here there are several."""
+    with Service(workload("s2-request-threads"), "--size=512M", "--operations=10000", MALLOC_ARENA_MAX="2") as service:
+        before = service.settle(60 * MIB)
+        stats = heap(service.peer.request("stats", FORCE=1), "glibc")
+        service.peer.request("trim", ARENA_TOPS=1)
+        after = rss_anon(service.process.pid)
+        assert after < stats["LIVE_BYTES"] * 1.03 + 2 * MIB, (before, after, stats)
+        print(f"     {before >> 20} -> {after >> 20} MiB for {stats['LIVE_BYTES'] >> 20} live")
+
+
 def test_jemalloc():
     path = library("libjemalloc.so.2")
     if not path:
