@@ -3,7 +3,7 @@
  * A heap of which the live bytes are known, and every way to find them out without knowing: what each costs (CPU time) and what
  * it says. Blocks are taken by one thread for each arena and freed in runs: RUN freed, RUN kept; at random or in the order of
  * their addresses. Tables of the program's own are mapped, so that the heap holds nothing else. To be run under
- * live-count.so, whose counter is one of the ways.
+ * live-count.so or live-sample.so, whose count is one of the ways.
  *
  *   live FREE-CHUNKS ARENAS RUN random|ordered
  */
@@ -27,7 +27,7 @@
 #define SIZES       129
 #define ARENAS_MOST 64
 
-/* Of live-count.so. */
+/* Of the object that is preloaded. */
 extern int64_t live_counted_bytes(void) __attribute__((weak));
 
 static char **block;
@@ -336,7 +336,7 @@ int main(int argc, char **argv) {
         if (n_blocks == 0 || n_blocks > 8000000)
                 return 2;
         if (!live_counted_bytes) {
-                fputs("not under live-count.so\n", stderr);
+                fputs("neither live-count.so nor live-sample.so is preloaded\n", stderr);
                 return 2;
         }
         mallopt(M_ARENA_MAX, (int) n_arenas + 1);

@@ -2,11 +2,11 @@
 """Whether there is a cheaper way than mallinfo2() to know what is live in glibc's heap: what each costs, and how far it is off.
 
 A program (tests/bench/live.c) builds heaps of which it knows the live bytes, frees every second block or run of blocks, and asks in all ways that
-need no lock broken: mallinfo2(), malloc_info(), the kernel's numbers of resident memory, mallinfo2() in a forked copy, and the counters of an object
-that stands before malloc and free (tests/bench/live_wrap.c). What such an object costs all the time is measured with malloc-load, next to one that only passes
-calls on. malloc_stats() is not: it is mallinfo2's walk, and prints to the program's stderr. Nor is reading the arenas' chunk headers without
-their locks: a chunk that is split or merged at that moment sends the reader to an address that is none, and blocks in a thread's
-cache look like live ones. All times are CPU time. Errors are against usable bytes; each block has 8 more of glibc's.
+break no lock: mallinfo2(), malloc_info(), mallinfo2() in a forked copy, the kernel's numbers of resident memory, and an object before malloc and
+free that counts (live_count.c) or samples (live_sample.c). What such an object costs all the time is measured with malloc-load, next to one that
+only passes calls on (live_hop.c). malloc_stats() is left out: it is mallinfo2's walk, and prints to the program's stderr. So is reading the arenas' chunk headers
+without their locks: a chunk that is split or merged at that moment sends the reader to where no header is, and a block in a
+thread's cache looks like a live one. All times are CPU time. Errors are against usable bytes; each block has 8 more of glibc's.
 """
 import os
 import re
@@ -18,10 +18,11 @@ from columns import print_columns
 
 # Free chunks, arenas, blocks of each run that is freed or kept, order of the frees.
 HEAPS = ((1000, 1, 1, "random"), (1000, 16, 1, "random"), (100_000, 1, 1, "ordered"), (100_000, 1, 1, "random"), (100_000, 4, 1, "random"),
-         (100_000, 16, 1, "random"), (10_000, 4, 64, "random"), (1_000_000, 1, 1, "random"), (1_000_000, 16, 1, "random"))
+         (100_000, 16, 1, "random"), (10_000, 4, 64, "random"),
+         (1_000_000, 1, 1, "random"), (1_000_000, 16, 1, "random"))
 WAYS = ("mallinfo2", "malloc_info", "snapshot", "smaps", "mincore", "statm", "counters")
 LOADS = ((1, 0), (4, 0), (1, 128), (4, 128))
-OBJECTS = {"none": "", "passing on": "live-hop.so", "counting": "live-count.so"}
+OBJECTS = {"none": "", "passing on": "live-hop.so", "sampling": "live-sample.so", "counting": "live-count.so"}
 
 
 def run(build, program, *arguments, preload=""):
@@ -50,6 +51,13 @@ def print_table(title, lines):
     print(flush=True)
 
 
+def ask_samples(build, heap):
+    """How far samples are off; in a run of their own, since only one object can stand before malloc."""
+    found = run(build, "live", *heap, preload="live-sample.so")
+    freed = next(line for line in found if line.get("moment") == "freed")
+    return error(next(line for line in found if line.get("way") == "counters")["bytes"], freed["truth"])
+
+
 def describe(chunks, arenas, run_length, order):
     runs = f", runs of {run_length}" if run_length > 1 else ""
     return f"{chunks}, {arenas} arena{'s' * (arenas > 1)}{runs}, {order}"
@@ -57,7 +65,7 @@ def describe(chunks, arenas, run_length, order):
 
 def bench_heaps(build, quick):
     costs = [("FREE CHUNKS", *(way.upper() for way in WAYS), "A CHUNK", "PAGE WRITTEN AFTER A SNAPSHOT (BEFORE)")]
-    errors = [("FREE CHUNKS", "LIVE", "MALLINFO2", "SNAPSHOT", "COUNTERS", "SMAPS", "MINCORE", "STATM", "BEFORE THE FREES", "AFTER A TRIM")]
+    errors = [("FREE CHUNKS", "LIVE", "SAMPLES", "MALLINFO2", "SNAPSHOT", "COUNTERS", "SMAPS", "MINCORE", "STATM", "BEFORE THE FREES", "AFTER A TRIM")]
     for heap in HEAPS:
         if quick and heap[0] > 100_000:
             continue
@@ -70,7 +78,8 @@ def bench_heaps(build, quick):
         full, freed, trimmed = (line for line in found if "moment" in line)
         costs.append((name, *(span(nsec[way]) for way in WAYS), span(nsec["mallinfo2"] // int(freed["chunks"])),
                       f"{touch['after']} ({touch['before']})"))
-        errors.append((name, f"{int(freed['truth']) / (1 << 20):.1f}M",
+        samples = ask_samples(build, heap) if 1000 < heap[0] <= 100_000 else ""
+        errors.append((name, f"{int(freed['truth']) / (1 << 20):.1f}M", samples,
                        *(error(ways[way]["bytes"], freed["truth"]) for way in ("mallinfo2", "snapshot", "counters", "smaps", "mincore")),
                        *(error(moment["statm"], moment["truth"]) for moment in (freed, full, trimmed))))
     print_table("What a look costs (CPU)", costs)
@@ -79,9 +88,9 @@ def bench_heaps(build, quick):
 
 def rounds_of(build, quick, threads, most_bytes):
     """Picoseconds of CPU by object, round by round; each round begins with another object, and the first warms up."""
-    operations = (1_000_000 if most_bytes else 200_000) // (4 if quick else 1)
+    operations = 1_000_000 if most_bytes else 400_000
     took = {name: [] for name in OBJECTS}
-    for turn in range(8 if quick else 26):
+    for turn in range(5 if quick else 17):
         for index in range(len(OBJECTS)):
             name = list(OBJECTS)[(index + turn) % len(OBJECTS)]
             found = run(build, "malloc-load", threads, operations // threads, 0, most_bytes, preload=OBJECTS[name])
@@ -96,7 +105,8 @@ def bench_wrappers(build, quick):
         load = f"{'16 to 128 bytes' if most_bytes else 'mixed sizes'}, {threads} thread{'s' * (threads > 1)}"
         print(f"... malloc and free wrapped: {load}", file=sys.stderr, flush=True)
         took = rounds_of(build, quick, threads, most_bytes)
-        bare = took["none"]
+        bare = took.pop("none")
+        lines.append((load, "none", f"{min(bare) / 1000:.1f}ns", "", ""))
         for name, values in took.items():
             low, middle, high = statistics.quantiles([a / b for a, b in zip(values, bare)], n=4)
             lines.append((load, name, f"{min(values) / 1000:.1f}ns", f"{min(values) / min(bare):.3f}", f"{middle:.3f} ({low:.3f} to {high:.3f})"))
