@@ -18,8 +18,7 @@ from columns import print_columns
 
 # Free chunks, arenas, blocks of each run that is freed or kept, order of the frees.
 HEAPS = ((1000, 1, 1, "random"), (1000, 16, 1, "random"), (100_000, 1, 1, "ordered"), (100_000, 1, 1, "random"), (100_000, 4, 1, "random"),
-         (100_000, 16, 1, "random"), (10_000, 4, 64, "random"),
-         (1_000_000, 1, 1, "random"), (1_000_000, 16, 1, "random"))
+         (100_000, 16, 1, "random"), (10_000, 4, 64, "random"), (1_000_000, 1, 1, "random"), (1_000_000, 16, 1, "random"))
 WAYS = ("mallinfo2", "malloc_info", "snapshot", "smaps", "mincore", "statm", "counters")
 LOADS = ((1, 0), (4, 0), (1, 128), (4, 128))
 OBJECTS = {"none": "", "passing on": "live-hop.so", "sampling": "live-sample.so", "counting": "live-count.so"}
@@ -90,7 +89,7 @@ def rounds_of(build, quick, threads, most_bytes):
     """Picoseconds of CPU by object, round by round; each round begins with another object, and the first warms up."""
     operations = 1_000_000 if most_bytes else 400_000
     took = {name: [] for name in OBJECTS}
-    for turn in range(5 if quick else 17):
+    for turn in range(5 if quick else 13):
         for index in range(len(OBJECTS)):
             name = list(OBJECTS)[(index + turn) % len(OBJECTS)]
             found = run(build, "malloc-load", threads, operations // threads, 0, most_bytes, preload=OBJECTS[name])
