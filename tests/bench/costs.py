@@ -16,12 +16,14 @@ from columns import print_columns  # noqa: E402
 from fake_daemon import Daemon, rss_anon  # noqa: E402
 
 MIB = 1 << 20
-LIBRARIES = {"glibc": None, "jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2"}
+LIBRARIES = {"glibc": None, "jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2",
+             "mimalloc 3": "libmimalloc.so.3"}
 SHAPES = {"large": "16K blocks, all freed", "small": "200 B blocks, every second freed"}
 
 
 def library(name):
-    found = glob.glob(f"/usr/lib/*-linux-gnu*/{name}")
+    """What is installed, or what tests/mimalloc3 has fetched."""
+    found = glob.glob(f"/usr/lib/*-linux-gnu*/{name}") + [path for path in [os.environ.get("MEMGUARD_TEST_MIMALLOC_3", "")] if path.endswith(name)]
     if not found:
         raise RuntimeError(f"{name} is not installed")
     return found[0]
@@ -34,7 +36,7 @@ class Heap:
         environment = {key: value for key, value in os.environ.items() if key not in ("MALLOC_PERTURB_", "MALLOC_CONF")}
         environment.update(LD_PRELOAD=":".join(preload + [build.preload]), MEMGUARD_SOCKET=self.daemon.path, MEMGUARD_DELAY="0",
                            MALLOC_CONF="dirty_decay_ms:-1")
-        self.allocator = allocator
+        self.allocator = allocator.split()[0]
         self.process = subprocess.Popen([f"{build.directory}/tests/bench/costs", shape, str(mib)], env=environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.peer = self.daemon.accept(20)
