@@ -12,6 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
+from columns import print_columns  # noqa: E402
 from fake_daemon import Daemon, rss_anon  # noqa: E402
 
 MIB = 1 << 20
@@ -108,6 +109,4 @@ def bench(build, quick):
                 lines.append(measure(build, allocator, shape, (128 if quick else 512) if shape == "large" else (48 if quick else 192)))
             except RuntimeError as error:
                 lines.append((allocator, str(error)) + ("",) * (len(lines[0]) - 2))
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip(), flush=True)
+    print_columns(lines)
