@@ -7,8 +7,8 @@
  * threshold (128 KiB, but up to 64 MiB once the program has freed large blocks) glibc does it itself when a large
  * remainder is freed: the poke. Below it, a handle is grown over the top, so that the top's pages are ours for a moment,
  * they are dropped, and the handle shrunk again. (Lowering the threshold by mallopt() would end its dynamic for good.) glibc
- * prefers a free piece that is large enough to the top: hence several handles an arena, of which the first ones fill such pieces
- * meanwhile.
+ * prefers a free piece that is large enough to the top: hence two dozen handles an arena, of which as many as need be fill the largest pieces
+ * meanwhile. (Growing one to more than any piece does not do: from the mmap threshold on glibc would map it elsewhere.)
  */
 #include "agent/arena_handles.h"
 
@@ -35,7 +35,7 @@
 /* What glibc itself leaves at a top that it trims (its top_pad). */
 #define KEPT_TOP_BYTES (128 * MG_KIB)
 
-#define HANDLES_PER_ARENA 4
+#define HANDLES_PER_ARENA 24
 
 struct slot {
         _Atomic(void *) arena;
@@ -215,21 +215,27 @@ static void put_handles(struct slot *slot, void *handles[HANDLES_PER_ARENA], siz
                 atomic_store(&slot->handle[i], i < n ? handles[i] : NULL);
 }
 
+/* Where a free piece has room for it, glibc takes that: then it fills the largest one, and the next handle does not fall into it. */
+static size_t bytes_to_grow_to(const struct mg_arena_top *top) {
+        size_t over_top = top->bytes - KEPT_TOP_BYTES;
+
+        return MG_MAX(over_top, mg_sub_floor(top->largest_free_bytes, 2 * sizeof(size_t)));
+}
+
 /* Grows HANDLE, which may move, to reach over the top if glibc lets it. Returns false when the next handle might do better. */
 static bool grow_over_top(void **handle, const void *arena, size_t page_bytes) {
-        uintptr_t top;
-        size_t bytes;
+        struct mg_arena_top top;
 
-        if (!arena_find_top(arena, &top, &bytes) || bytes < 2 * KEPT_TOP_BYTES)
+        if (!arena_find_top(arena, &top) || top.bytes < 2 * KEPT_TOP_BYTES)
                 return true;
-        char *grown = realloc(*handle, bytes - KEPT_TOP_BYTES);
+        char *grown = realloc(*handle, bytes_to_grow_to(&top));
         if (!grown)
                 return true;
         *handle = grown;
-        bytes = chunk_bytes(grown);
+        size_t bytes = chunk_bytes(grown);
         if (!is_in_arena(grown, arena))
                 return true;
-        if ((uintptr_t) grown > top || (uintptr_t) grown + bytes <= top)
+        if ((uintptr_t) grown > top.block || (uintptr_t) grown + bytes <= top.block)
                 return false;
         drop_pages(grown, bytes, page_bytes);
         return true;

@@ -15,6 +15,13 @@
 /* The pointer to the top stands behind a lock, flags and the fast bins: word 12 in all those versions. */
 #define HEAD_WORDS 40
 
+/*
+ * Two words behind it begin the lists of free chunks: for each two words, its first and last chunk, as if they stood in a chunk; those
+ * of an empty one point to it. The last but one has the largest chunks, largest first; the last one is never used.
+ */
+#define LISTS_AFTER_TOP   2
+#define LARGEST_LIST_WORD 250
+
 /* 256 GiB in one arena. Stops a chain that was read while it changed. */
 #define MAX_HEAPS 4096
 
@@ -47,7 +54,7 @@ const struct mg_heap_header *chunk_heap(const void *block) {
                                 *) (forget_origin(block) & ~(uintptr_t) (MG_HEAP_ALIGNMENT - 1));
 }
 
-static bool is_top(const void *arena, uintptr_t chunk, size_t *ret_bytes) {
+static bool is_top(const void *arena, uintptr_t chunk, struct mg_arena_top *ret_top) {
         uintptr_t heap = chunk & ~(uintptr_t) (MG_HEAP_ALIGNMENT - 1);
         struct mg_heap_header header;
         size_t word;
@@ -62,33 +69,51 @@ static bool is_top(const void *arena, uintptr_t chunk, size_t *ret_bytes) {
         size_t bytes = word & ~CHUNK_FLAGS;
         if (!(word & CHUNK_PREV_IN_USE) || chunk + bytes != heap + header.size)
                 return false;
-        *ret_bytes = bytes;
+        *ret_top = (struct mg_arena_top){
+                .block = chunk + CHUNK_HEADER_BYTES,
+                .bytes = bytes,
+        };
         return true;
 }
 
-bool arena_find_top(const void *arena, uintptr_t *ret_block, size_t *ret_bytes) {
+/* The list that is never used has to look so, or these are no lists. */
+static size_t find_largest_free(uintptr_t lists) {
+        uintptr_t at = lists + LARGEST_LIST_WORD * sizeof(uintptr_t), words[4];
+        uintptr_t unused = at + 2 * sizeof(uintptr_t) - CHUNK_HEADER_BYTES;
+        size_t word;
+
+        if (!peek_read(at, words, sizeof(words)) || words[2] != unused || words[3] != unused)
+                return 0;
+        if (words[0] == at - CHUNK_HEADER_BYTES ||
+            !peek_read(words[0] + sizeof(size_t), &word, sizeof(word)))
+                return 0;
+        return MG_MIN(word & ~CHUNK_FLAGS, (size_t) MG_HEAP_ALIGNMENT);
+}
+
+bool arena_find_top(const void *arena, struct mg_arena_top *ret_top) {
         uintptr_t head[HEAD_WORDS];
 
         if (!peek_read((uintptr_t) arena, head, sizeof(head)))
                 return false;
         for (size_t i = 0; i < HEAD_WORDS; i++) {
                 /* Most of the head points into itself: empty bins. */
-                if (head[i] - (uintptr_t) arena < MG_KIB * 4 || !is_top(arena, head[i], ret_bytes))
+                if (head[i] - (uintptr_t) arena < MG_KIB * 4 || !is_top(arena, head[i], ret_top))
                         continue;
-                *ret_block = head[i] + CHUNK_HEADER_BYTES;
+                ret_top->largest_free_bytes = find_largest_free(
+                                (uintptr_t) arena + (i + LISTS_AFTER_TOP) * sizeof(uintptr_t));
                 return true;
         }
         return false;
 }
 
 bool arena_sum_heaps(const void *arena, uint64_t *ret_bytes) {
-        uintptr_t top, heap;
-        size_t top_bytes;
+        struct mg_arena_top top;
+        uintptr_t heap;
         uint64_t sum = 0;
 
-        if (!arena_find_top(arena, &top, &top_bytes))
+        if (!arena_find_top(arena, &top))
                 return false;
-        heap = top & ~(uintptr_t) (MG_HEAP_ALIGNMENT - 1);
+        heap = top.block & ~(uintptr_t) (MG_HEAP_ALIGNMENT - 1);
         for (int i = 0; heap && i < MAX_HEAPS; i++) {
                 struct mg_heap_header header;
                 if (!peek_read(heap, &header, sizeof(header)) || header.arena != arena)

@@ -28,11 +28,18 @@ bool chunk_is_in_thread_arena(const void *block);
 bool chunk_is_mmapped(const void *block);
 const struct mg_heap_header *chunk_heap(const void *block);
 
+struct mg_arena_top {
+        uintptr_t block; /* where a block cut from it would begin */
+        size_t bytes;
+        size_t room_bytes; /* by which its heap can still grow */
+        size_t largest_free_bytes; /* the arena's largest free chunk but the top, from 768 KiB on; 0: none, or not to be seen */
+};
+
 /*
  * Looks for the top chunk of ARENA: the one pointer in its head to a chunk that ends where its heap ends. Returns false when there
- * is none (a layout that is not the known one, or no way to peek). *ret_block is where a block cut from it would begin.
+ * is none (a layout that is not the known one, or no way to peek).
  */
-bool arena_find_top(const void *arena, uintptr_t *ret_block, size_t *ret_bytes);
+bool arena_find_top(const void *arena, struct mg_arena_top *ret_top);
 
 /* What ARENA has taken from the system: the sum over its heaps. Returns false when that cannot be seen. */
 bool arena_sum_heaps(const void *arena, uint64_t *ret_bytes);

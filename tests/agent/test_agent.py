@@ -110,6 +110,17 @@ def test_tops_matter():
         print(f"     {before >> 20} -> {alone >> 20} without tops -> {after >> 20} MiB for {stats['LIVE_BYTES'] >> 20} live")
 
 
+def test_tops_behind_free_pieces():
+    """glibc prefers any free piece that is large enough to the top; here there are several."""
+    with Service(workload("s2-request-threads"), "--size=512M", "--operations=10000", MALLOC_ARENA_MAX="2") as service:
+        before = service.settle(60 * MIB)
+        stats = heap(service.peer.request("stats", FORCE=1), "glibc")
+        service.peer.request("trim", ARENA_TOPS=1)
+        after = rss_anon(service.process.pid)
+        assert after < stats["LIVE_BYTES"] * 1.03 + 2 * MIB, (before, after, stats)
+        print(f"     {before >> 20} -> {after >> 20} MiB for {stats['LIVE_BYTES'] >> 20} live")
+
+
 def test_jemalloc():
     path = library("libjemalloc.so.2")
     if not path:
@@ -171,6 +182,24 @@ def test_mimalloc():
         reply = service.peer.request("trim")
         assert reply["RESULT"] == "unsupported" and "cannot trim from here" in reply["REASON"], reply
         assert rss_anon(service.process.pid) > before - 16 * MIB
+
+
+def test_mimalloc_3():
+    """Given back from the agent's thread, which has never allocated anything."""
+    path = os.environ.get("MEMGUARD_TEST_MIMALLOC_3")
+    if not path:
+        print("skip: no mimalloc 3 (tests/mimalloc3 fetches one)")
+        assert not MUST_WORK, "MEMGUARD_TEST_MIMALLOC_3"
+        return
+    for command, burst, at_most in ((("c1-arenas",), 450, 60), (("s4-large-blocks", "--seconds=4"), 100, 140)):
+        with Service(workload(command[0]), *command[1:], preload=path + ":") as service:
+            before = service.settle(burst * MIB)
+            hello = heap(service.peer.hello, "mimalloc")
+            assert hello["SERVES_MALLOC"] == 1 and hello["CAN"] == "trim" and hello["VERSION"].startswith("3."), hello
+            reply = service.peer.request("trim")
+            after = rss_anon(service.process.pid)
+            assert reply["RESULT"] == "done" and after < at_most * MIB and after < before / 2, (before, after, reply)
+            print(f"     {before >> 20} -> {after >> 20} MiB, pause {reply['PAUSE_USEC']} us")
 
 
 def test_mimalloc_versions():

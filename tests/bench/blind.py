@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 
+from columns import print_columns
 from harness import MIB, World
 
 LOADS = {
@@ -120,15 +121,9 @@ def compare(build, name, seconds):
     return [line_of(name, variant, result, found["nothing"], found["1"]) for variant, result in found.items()]
 
 
-def print_lines(lines):
-    widths = [max(len(line[i]) for line in (HEADER, *lines)) for i in range(len(HEADER))]
-    for line in (HEADER, *lines):
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip(), flush=True)
-
-
 def bench(build, seconds):
     lines = []
     for name in LOADS:
         lines += compare(build, name, seconds)
-    print_lines(lines)
+    print_columns([HEADER, *lines])
     print(AIM, flush=True)

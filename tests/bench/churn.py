@@ -14,6 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
+from columns import print_columns  # noqa: E402
 from fake_daemon import Daemon, rss_anon  # noqa: E402
 
 MIB = 1 << 20
@@ -94,6 +95,4 @@ def bench(build, seconds, work_seconds=8):
         # The very first rest is of a program that is still filling its ring.
         lines.append((name, "first", *summary(churner.rests[1:][:quarter])))
         lines.append((name, "last", *summary(churner.rests[-quarter:])))
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip(), flush=True)
+    print_columns(lines)

@@ -12,15 +12,18 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "agent"))
+from columns import print_columns  # noqa: E402
 from fake_daemon import Daemon, rss_anon  # noqa: E402
 
 MIB = 1 << 20
-LIBRARIES = {"glibc": None, "jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2"}
+LIBRARIES = {"glibc": None, "jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2",
+             "mimalloc 3": "libmimalloc.so.3"}
 SHAPES = {"large": "16K blocks, all freed", "small": "200 B blocks, every second freed"}
 
 
 def library(name):
-    found = glob.glob(f"/usr/lib/*-linux-gnu*/{name}")
+    """What is installed, or what tests/mimalloc3 has fetched."""
+    found = glob.glob(f"/usr/lib/*-linux-gnu*/{name}") + [path for path in [os.environ.get("MEMGUARD_TEST_MIMALLOC_3", "")] if path.endswith(name)]
     if not found:
         raise RuntimeError(f"{name} is not installed")
     return found[0]
@@ -33,7 +36,7 @@ class Heap:
         environment = {key: value for key, value in os.environ.items() if key not in ("MALLOC_PERTURB_", "MALLOC_CONF")}
         environment.update(LD_PRELOAD=":".join(preload + [build.preload]), MEMGUARD_SOCKET=self.daemon.path, MEMGUARD_DELAY="0",
                            MALLOC_CONF="dirty_decay_ms:-1")
-        self.allocator = allocator
+        self.allocator = allocator.split()[0]
         self.process = subprocess.Popen([f"{build.directory}/tests/bench/costs", shape, str(mib)], env=environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.peer = self.daemon.accept(20)
@@ -106,6 +109,4 @@ def bench(build, quick):
                 lines.append(measure(build, allocator, shape, (128 if quick else 512) if shape == "large" else (48 if quick else 192)))
             except RuntimeError as error:
                 lines.append((allocator, str(error)) + ("",) * (len(lines[0]) - 2))
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip(), flush=True)
+    print_columns(lines)

@@ -6,21 +6,27 @@
  * S2: a server that makes a worker thread for each request, several at a time. A request decodes an image (buffers of
  * 64 KiB to 4 MiB, freed at its end) and leaves a small result in a shared ring, where a later request frees it. Every
  * thread gets some arena of glibc's; each arena keeps the top that its biggest request once needed, pinned by a result.
+ * The ring holds an eighth of --size when it is full.
  */
 #include "workload.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-#define RESULTS    2048
+#define RESULT_MIN 256
+#define RESULT_MAX 8192
 #define BUFFERS    6
 #define BUFFER_MAX (4 << 20)
 
+struct result {
+        void *block;
+        size_t bytes;
+};
+
 static struct {
         pthread_mutex_t lock;
-        void *block[RESULTS];
-        size_t bytes[RESULTS];
-        uint64_t next;
+        struct result *ring;
+        uint64_t count, next;
 } results = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* --threads are the requests in flight; --size bounds what they hold together. */
@@ -34,16 +40,15 @@ static struct workload self = {
 };
 
 static void keep_result(struct random *random) {
-        size_t bytes = random_between(random, 256, 8192);
-        void *block = workload_alloc(bytes);
+        size_t bytes = random_between(random, RESULT_MIN, RESULT_MAX);
+        struct result made = { workload_alloc(bytes), bytes };
 
         pthread_mutex_lock(&results.lock);
-        uint64_t at = results.next++ % RESULTS;
-        void *old = results.block[at];
-        results.block[at] = block;
-        results.bytes[at] = bytes;
+        struct result *place = &results.ring[results.next++ % results.count];
+        struct result old = *place;
+        *place = made;
         pthread_mutex_unlock(&results.lock);
-        free(old);
+        free(old.block);
 }
 
 static void *serve_request(void *argument) {
@@ -79,8 +84,12 @@ int main(int argc, char **argv) {
         uint64_t live = 0;
 
         workload_start(&self, NULL, argc, argv);
+        results.count = self.size / 8 / ((RESULT_MIN + RESULT_MAX) / 2) + 1;
+        results.ring = calloc(results.count, sizeof(*results.ring));
+        if (!results.ring)
+                return EXIT_FAILURE;
         workload_run(accept_requests, NULL);
-        for (unsigned i = 0; i < RESULTS; i++)
-                live += results.bytes[i];
+        for (uint64_t i = 0; i < results.count; i++)
+                live += results.ring[i].bytes;
         return workload_finish(live);
 }
