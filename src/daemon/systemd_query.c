@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Asking systemd for the few properties of a unit that matter, a bounded number of units at a time. Layer: daemon.
- * Single Gets: a GetAll of a service is 20 KiB of which 100 bytes are wanted.
+ * Single Gets: a GetAll of a service is 20 KiB of which 100 bytes are wanted. First of all GetUnit, whether there is such a unit at all:
+ * systemd loads whatever unit a path names, says so (UnitNew) and forgets it again, and who asks on UnitNew would then go round for ever.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 
 #include "base/macros.h"
 #include "daemon/systemd_unit_entry.h"
+
+#define NO_SUCH_UNIT SYSTEMD_NAME ".NoSuchUnit"
 
 /* Bus daemons limit replies that a connection waits for (128 on the system bus of dbus-daemon); 16 units are 96 calls. */
 #define MAX_IN_FLIGHT 16
@@ -190,7 +193,6 @@ static int send_get(struct unit_entry *entry, enum unit_property which) {
 }
 
 static void send_gets(struct unit_entry *entry) {
-        entry->failed = entry->gone = false;
         for (size_t i = 0; i < _UNIT_PROPERTY_MAX; i++) {
                 if (properties[i].services_only && !is_service(entry))
                         continue;
@@ -199,10 +201,37 @@ static void send_gets(struct unit_entry *entry) {
                 else
                         entry->pending++;
         }
-        if (entry->pending > 0) {
-                list_append(&entry->units->asking, &entry->link);
-                entry->units->in_flight++;
+}
+
+static int on_loaded(sd_bus_message *reply, void *userdata, sd_bus_error *error) {
+        struct unit_entry *entry = userdata;
+
+        entry->loaded_slot = sd_bus_slot_unref(entry->loaded_slot);
+        entry->pending--;
+        if (sd_bus_message_is_method_error(reply, NO_SUCH_UNIT))
+                entry->gone = true;
+        else if (sd_bus_message_is_method_error(reply, NULL))
+                entry->failed = true;
+        else if (!entry->dropped)
+                send_gets(entry);
+        if (entry->pending == 0)
+                finish(entry);
+        return 1;
+}
+
+static void send_is_loaded(struct unit_entry *entry) {
+        struct systemd_units *units = entry->units;
+
+        entry->failed = entry->gone = false;
+        if (sd_bus_call_method_async(
+                            units->bus, &entry->loaded_slot, SYSTEMD_NAME, SYSTEMD_PATH,
+                            SYSTEMD_MANAGER, "GetUnit", on_loaded, entry, "s", entry->name) < 0) {
+                entry->failed = true;
+                return;
         }
+        entry->pending++;
+        list_append(&units->asking, &entry->link);
+        units->in_flight++;
 }
 
 void units_ask_next(struct systemd_units *units) {
@@ -211,7 +240,7 @@ void units_ask_next(struct systemd_units *units) {
                                 MG_CONTAINER_OF(units->queue.next, struct unit_entry, link);
 
                 list_remove(&entry->link);
-                send_gets(entry);
+                send_is_loaded(entry);
         }
 }
 
@@ -227,6 +256,7 @@ void unit_entry_ask(struct unit_entry *entry) {
 
 void unit_entry_stop_asking(struct unit_entry *entry) {
         list_remove(&entry->link);
+        entry->loaded_slot = sd_bus_slot_unref(entry->loaded_slot);
         for (size_t i = 0; i < _UNIT_PROPERTY_MAX; i++)
                 entry->slots[i] = sd_bus_slot_unref(entry->slots[i]);
         if (entry->pending > 0)

@@ -44,6 +44,7 @@ struct unit_entry {
         uint64_t generation;
 
         /* being asked for */
+        sd_bus_slot *loaded_slot;
         sd_bus_slot *slots[_UNIT_PROPERTY_MAX];
         unsigned pending;
         bool again; /* something changed meanwhile */

@@ -33,6 +33,7 @@ struct fake_unit {
         const char *environment;
         const char *only_family; /* RestrictAddressFamilies=; NULL: none */
         bool loaded;
+        bool ends; /* right after it was said to be loaded */
 };
 
 static struct fake_systemd {
@@ -41,6 +42,7 @@ static struct fake_systemd {
         size_t n_units;
         int subscriptions;
         int lists;
+        int loads; /* units that were loaded, and forgotten again, because somebody asked for a path */
         bool silent; /* takes Gets and never answers */
         sd_bus_message *unanswered[8];
         size_t n_unanswered;
@@ -95,6 +97,23 @@ static int fake_list(sd_bus_message *call, void *userdata, sd_bus_error *error) 
         return sd_bus_send(NULL, reply, NULL);
 }
 
+static int fake_get_unit(sd_bus_message *call, void *userdata, sd_bus_error *error) {
+        const char *name;
+        char *path = NULL;
+        struct fake_unit *unit;
+        int r;
+
+        assert_true(sd_bus_message_read(call, "s", &name) >= 0);
+        unit = fake_unit(name);
+        if (!unit || !unit->loaded)
+                return sd_bus_error_set(error, SYSTEMD_NAME ".NoSuchUnit", "not loaded");
+        unit->loaded = !unit->ends;
+        assert_true(sd_bus_path_encode(SYSTEMD_UNITS_PATH, name, &path) >= 0);
+        r = sd_bus_reply_method_return(call, "o", path);
+        free(path);
+        return r;
+}
+
 static int fake_get(sd_bus_message *call, const struct fake_unit *unit) {
         MG_CLEANUP(sd_bus_message_unrefp) sd_bus_message *reply = NULL;
         uint8_t id[INVOCATION_ID_BYTES];
@@ -125,31 +144,52 @@ static int fake_get(sd_bus_message *call, const struct fake_unit *unit) {
         return sd_bus_send(NULL, reply, NULL);
 }
 
+static void fake_emit_unit(const char *member, const char *name) {
+        char *path = NULL;
+
+        assert_true(sd_bus_path_encode(SYSTEMD_UNITS_PATH, name, &path) >= 0);
+        assert_true(sd_bus_emit_signal(
+                                    fake.bus, SYSTEMD_PATH, SYSTEMD_MANAGER, member, "so", name,
+                                    path) >= 0);
+        free(path);
+}
+
+/* As systemd does: no unit is unknown, a path is enough to load it. Nothing keeps it. */
+static int fake_load(sd_bus_message *call, const char *name) {
+        struct fake_unit forgotten = { .state = "inactive" };
+
+        fake.loads++;
+        fake_emit_unit("UnitNew", name);
+        fake_emit_unit("UnitRemoved", name);
+        return fake_get(call, &forgotten);
+}
+
 /* Properties.Get below the units' path, by hand: a vtable would want one object each. */
 static int on_fake_call(sd_bus_message *call, void *userdata, sd_bus_error *error) {
-        MG_CLEANUP(sd_bus_error_free) sd_bus_error gone = SD_BUS_ERROR_NULL;
         struct fake_unit *unit;
         char *name = NULL;
+        int r;
 
         if (!sd_bus_message_is_method_call(call, "org.freedesktop.DBus.Properties", "Get") ||
             sd_bus_path_decode(sd_bus_message_get_path(call), SYSTEMD_UNITS_PATH, &name) <= 0)
                 return 0;
         unit = fake_unit(name);
-        free(name);
         if (fake.silent) {
                 if (fake.n_unanswered < MG_ELEMENTS(fake.unanswered))
                         fake.unanswered[fake.n_unanswered++] = sd_bus_message_ref(call);
-                return 1;
-        }
-        if (unit && unit->loaded)
-                return fake_get(call, unit);
-        sd_bus_error_set_const(&gone, SD_BUS_ERROR_UNKNOWN_OBJECT, "no such unit");
-        return sd_bus_reply_method_error(call, &gone);
+                r = 1;
+        } else if (unit && unit->loaded)
+                r = fake_get(call, unit);
+        else
+                r = fake_load(call, name);
+        free(name);
+        return r;
 }
 
 static const sd_bus_vtable fake_vtable[] = {
         SD_BUS_VTABLE_START(0),
         SD_BUS_METHOD("Subscribe", "", "", fake_subscribe, SD_BUS_VTABLE_UNPRIVILEGED),
+        SD_BUS_METHOD("GetUnit", "s", "o", fake_get_unit, SD_BUS_VTABLE_UNPRIVILEGED),
         SD_BUS_METHOD("ListUnitsByPatterns",
                       "asas",
                       "a(ssssssouso)",
@@ -192,16 +232,6 @@ static void fake_emit_state(struct fake_unit *unit, const char *state) {
                                     "ActiveState", "s", state, "ConditionTimestamp", "t",
                                     UINT64_C(5), 1, "InvalidatedOne") >= 0);
         assert_true(sd_bus_send(NULL, signal, NULL) >= 0);
-        free(path);
-}
-
-static void fake_emit_unit(const char *member, const char *name) {
-        char *path = NULL;
-
-        assert_true(sd_bus_path_encode(SYSTEMD_UNITS_PATH, name, &path) >= 0);
-        assert_true(sd_bus_emit_signal(
-                                    fake.bus, SYSTEMD_PATH, SYSTEMD_MANAGER, member, "so", name,
-                                    path) >= 0);
         free(path);
 }
 
@@ -408,6 +438,19 @@ static void test_come_and_go(void **state) {
         fake_emit_unit("UnitRemoved", "never-seen.service");
         settle();
         assert_int_equal(seen.n_units, 0);
+        assert_int_equal(fake.loads, 0);
+}
+
+/* Asking about a unit that has just gone makes systemd load it, say so and forget it: that is nothing to ask about. */
+static void test_asking_is_no_news(void **state) {
+        start_units();
+        WAIT_UNTIL(seen.available);
+        fake_add("brief.service", "active")->ends = true;
+        fake_emit_unit("UnitNew", "brief.service");
+        WAIT_UNTIL(fake.loads > 0);
+        settle();
+        assert_int_equal(fake.loads, 6); /* one for each of its properties */
+        assert_int_equal(seen.n_units, 0);
 }
 
 /* Two hundred restarts in a row: the last state wins, nothing is left in flight. */
@@ -531,15 +574,11 @@ static void test_activity(void **state) {
 int main(void) {
 #define BUS_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_activity),
-                BUS_TEST(test_list),
-                BUS_TEST(test_agent_facts),
-                BUS_TEST(test_states),
-                BUS_TEST(test_come_and_go),
-                BUS_TEST(test_restart_storm),
-                BUS_TEST(test_many),
-                BUS_TEST(test_bus_restart),
-                BUS_TEST(test_no_bus),
+                cmocka_unit_test(test_activity), BUS_TEST(test_list),
+                BUS_TEST(test_agent_facts),      BUS_TEST(test_states),
+                BUS_TEST(test_come_and_go),      BUS_TEST(test_asking_is_no_news),
+                BUS_TEST(test_restart_storm),    BUS_TEST(test_many),
+                BUS_TEST(test_bus_restart),      BUS_TEST(test_no_bus),
                 BUS_TEST(test_hanging_systemd),
         };
         int failed = cmocka_run_group_tests(tests, NULL, NULL);
