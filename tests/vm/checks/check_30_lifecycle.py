@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The daemon is killed, hung, stopped, restarted; services are restarted under it. Nobody notices but the journal."""
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -132,3 +133,22 @@ def restless():
         expect_equal(show(DAEMON, 'NRestarts'), '0', 'restarts of the daemon')
     said = [e['MESSAGE'] for e in journal('_SYSTEMD_UNIT=' + DAEMON, 'MEMGUARD_UNIT=restless.service')]
     expect(len(said) <= 5, f'{len(said)} lines about it: {said[:5]}')
+
+
+@check('lifecycle: a name that is no unit makes no storm of questions')
+def no_unit():
+    name = 'no-such-unit.service'
+    show(name, 'LoadState')  # systemd loads it for that, says so, and forgets it
+    monitor = subprocess.Popen(['busctl', '--json=short', 'monitor', 'org.freedesktop.systemd1'], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True)
+    try:
+        time.sleep(5)
+        for _ in range(3):
+            show(name, 'LoadState')
+        time.sleep(10)
+    finally:
+        monitor.terminate()
+        heard = [json.loads(line) for line in monitor.communicate()[0].splitlines() if line.startswith('{')]
+    news = [m for m in heard if m.get('member') == 'UnitNew' and m['payload']['data'][0] == name]
+    # Asking may itself load it once more, should it have been there a moment ago.
+    expect(1 <= len(news) <= 6, f'announced {len(news)} times')

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""D-Bus on a real system bus: objects and their signals, the log level by systemctl, and systemd's command signal."""
+"""D-Bus on a real system bus: objects and their signals, the log level by systemctl, polkit, and systemd's command signal."""
 import contextlib
 import json
 import os
 import subprocess
 
-from harness import DAEMON, WORKLOADS, Skip, check, expect, expect_equal, journal, known_status, main_pid, run, service, systemctl, wait_until
+from harness import (DAEMON, WORKLOADS, Skip, check, expect, expect_equal, journal, known_status, main_pid, remove, run, service, systemctl,
+                     wait_until, write)
 
 NAME = 'org.memguard1'
 ROOT = '/org/memguard1'
 SMALL = f'{WORKLOADS}/c1-arenas --threads=2 --blocks=64'
 OPERATOR = 'nobody'  # any user who is not root
+RULE = '/etc/polkit-1/rules.d/50-memguard-check.rules'
+DENIED = 5
 
 
 def path_of(unit):
@@ -105,6 +108,71 @@ def log_level():
         expect(denied.returncode != 0, 'another user has set the log level')
     finally:
         systemctl('service-log-level', DAEMON, before)
+
+
+def need_polkit():
+    if systemctl('cat', 'polkit.service', ok=None).returncode != 0:
+        raise Skip('polkit is not installed')
+
+
+def operate(verb, unit):
+    return run('memguardctl', verb, unit, user=OPERATOR, ok=None).returncode
+
+
+@check('bus: polkit lets an operator do what a rule allows, to the unit it names, and nothing else')
+def polkit():
+    need_polkit()
+    with service('mine.service', SMALL, 'Mode=observe') as mine, service('theirs.service', SMALL, 'Mode=observe') as theirs:
+        known(mine)
+        known(theirs)
+        expect_equal(operate('pause', mine), DENIED, 'pause without a rule')
+        write(RULE, 'polkit.addRule(function(action, subject) {\n'
+              f'    if (subject.user == "{OPERATOR}" && action.lookup("unit") == "{mine}" &&\n'
+              '        (action.id == "org.memguard1.pause" || action.id == "org.memguard1.trim"))\n'
+              '        return polkit.Result.YES;\n'
+              '});\n')
+        os.chmod(RULE, 0o644)
+        try:
+            wait_until(lambda: operate('pause', mine) == 0, 'the rule is in force')
+            expect(known_status(mine)['reason'] is not None, 'no decision')
+            expect_equal(operate('pause', theirs), DENIED, 'pause of another unit')
+            expect_equal(operate('resume', mine), DENIED, 'resume, which the rule does not name')
+            expect_equal(operate('pause', '--all'), DENIED, 'pause of everything')
+            expect(operate('trim', mine) != DENIED, 'trim is denied')
+            expect_equal(run('memguardctl', 'reload', user=OPERATOR, ok=None).returncode, DENIED, 'reload')
+            paused = [e for e in journal('-u', mine) if e.get('MESSAGE_ID') == '1856ce4f9bb24b41a2ff8515ecebfcf5']
+            expect_equal(paused[-1].get('MEMGUARD_SENDER_UID'), '65534', 'who has paused it, by the journal')
+        finally:
+            remove(RULE)
+            run('memguardctl', 'resume', mine)
+
+
+@check('bus: a polkit that hangs, or is not there, stops nobody but those who need it')
+def no_polkit():
+    need_polkit()
+    old = main_pid(DAEMON)
+    with service('alone.service', SMALL, 'Mode=observe') as unit:
+        known(unit)
+        systemctl('start', 'polkit.service')
+        systemctl('kill', '-s', 'STOP', 'polkit.service')
+        waiting = subprocess.Popen(['setpriv', '--reuid', OPERATOR, '--regid', 'nogroup', '--clear-groups', 'memguardctl', 'pause', unit],
+                                   stderr=subprocess.DEVNULL)
+        try:
+            for verb in ('pause', 'resume'):
+                run('memguardctl', verb, unit)
+            expect(known_status(unit), 'no status')
+        finally:
+            waiting.terminate()
+            waiting.wait()
+            systemctl('kill', '-s', 'CONT', 'polkit.service')
+        systemctl('mask', '--runtime', '--now', 'polkit.service')
+        try:
+            expect_equal(operate('pause', unit), DENIED, 'pause without polkit')
+            run('memguardctl', 'pause', unit)
+            run('memguardctl', 'resume', unit)
+        finally:
+            systemctl('unmask', '--runtime', 'polkit.service')
+    expect_equal(main_pid(DAEMON), old, 'the daemon has lived on')
 
 
 @check('bus: the signal RTMIN+18 with 0x300 makes the daemon trim itself')
