@@ -73,6 +73,7 @@ static void test_each_command_line(void **state) {
                 { { "--flag=1" }, OPTIONS_USAGE, NULL, 0, 0 },
                 { { "--huge=1", "--flag" }, OPTIONS_USAGE, NULL, 0, 1 },
                 { { "--h" }, OPTIONS_USAGE, NULL, 0, 0 },
+                { { "--a" }, OPTIONS_USAGE, NULL, 0, 0 },
                 { { "-f" }, OPTIONS_USAGE, NULL, 0, 0 },
                 { { "--=" }, OPTIONS_USAGE, NULL, 0, 0 },
         };
