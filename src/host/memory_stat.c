@@ -13,19 +13,22 @@
 /* "kernel" came with 5.18; the rest is in every kernel that has cgroup v2 with systemd. */
 static const struct {
         const char *key;
+        size_t length;
         size_t offset;
 } stat_keys[] = {
-        { "anon", offsetof(struct mg_memory, anon_bytes) },
-        { "file", offsetof(struct mg_memory, file_bytes) },
-        { "shmem", offsetof(struct mg_memory, shmem_bytes) },
-        { "kernel", offsetof(struct mg_memory, kernel_bytes) },
-        { "slab_reclaimable", offsetof(struct mg_memory, slab_reclaimable_bytes) },
-        { "active_anon", offsetof(struct mg_memory, active_anon_bytes) },
-        { "inactive_anon", offsetof(struct mg_memory, inactive_anon_bytes) },
-        { "unevictable", offsetof(struct mg_memory, unevictable_bytes) },
-        { "anon_thp", offsetof(struct mg_memory, anon_thp_bytes) },
-        { "pgscan", offsetof(struct mg_memory, pgscan) },
-        { "pgsteal", offsetof(struct mg_memory, pgsteal) },
+#define STAT_KEY(text, member) \
+        { text, sizeof(text) - 1, offsetof(struct mg_memory, member) }
+        STAT_KEY("anon", anon_bytes),
+        STAT_KEY("file", file_bytes),
+        STAT_KEY("shmem", shmem_bytes),
+        STAT_KEY("kernel", kernel_bytes),
+        STAT_KEY("slab_reclaimable", slab_reclaimable_bytes),
+        STAT_KEY("active_anon", active_anon_bytes),
+        STAT_KEY("inactive_anon", inactive_anon_bytes),
+        STAT_KEY("unevictable", unevictable_bytes),
+        STAT_KEY("anon_thp", anon_thp_bytes),
+        STAT_KEY("pgscan", pgscan),
+        STAT_KEY("pgsteal", pgsteal),
 };
 
 struct keyed_line {
@@ -41,9 +44,10 @@ static bool take_line(const char **text, struct keyed_line *ret_line) {
         if (*line == '\0')
                 return false;
 
-        size_t length = strcspn(line, "\n");
+        const char *end = strchrnul(line, '\n');
+        size_t length = (size_t) (end - line);
         const char *space = memchr(line, ' ', length);
-        *text = line + length + (line[length] == '\n');
+        *text = end + (*end == '\n');
         *ret_line = (struct keyed_line){ .key = line };
         if (space) {
                 ret_line->key_length = (size_t) (space - line);
@@ -53,9 +57,8 @@ static bool take_line(const char **text, struct keyed_line *ret_line) {
         return true;
 }
 
-static bool has_key(const struct keyed_line *line, const char *key) {
-        return line->key_length > 0 && strncmp(line->key, key, line->key_length) == 0 &&
-               key[line->key_length] == '\0';
+static bool has_key(const struct keyed_line *line, const char *key, size_t length) {
+        return line->key_length == length && memcmp(line->key, key, length) == 0;
 }
 
 void memory_unknown(struct mg_memory *ret_memory) {
@@ -69,7 +72,7 @@ void memory_stat_parse(const char *text, struct mg_memory *memory) {
 
         while (take_line(&text, &line)) {
                 for (size_t i = 0; i < MG_ELEMENTS(stat_keys); i++) {
-                        if (!has_key(&line, stat_keys[i].key))
+                        if (!has_key(&line, stat_keys[i].key, stat_keys[i].length))
                                 continue;
                         uint64_t *slot = (uint64_t *) ((char *) memory + stat_keys[i].offset);
                         (void) parse_u64_span(line.value, line.value_length, slot);
@@ -95,7 +98,7 @@ uint64_t flat_keyed_find(const char *text, const char *key) {
         uint64_t value = MG_UNKNOWN;
 
         while (take_line(&text, &line))
-                if (has_key(&line, key)) {
+                if (has_key(&line, key, strlen(key))) {
                         (void) parse_u64_span(line.value, line.value_length, &value);
                         break;
                 }
