@@ -303,6 +303,7 @@ static void free_units(struct manager *manager) {
 
 static void free_sources(struct manager *manager) {
         manager->tick_source = sd_event_source_disable_unref(manager->tick_source);
+        manager->extra_source = sd_event_source_disable_unref(manager->extra_source);
         manager->listen_source = sd_event_source_disable_unref(manager->listen_source);
         manager->listen_retry_source = sd_event_source_disable_unref(manager->listen_retry_source);
 }

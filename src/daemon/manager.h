@@ -79,6 +79,8 @@ struct manager {
 
         /* ticks and rounds */
         sd_event_source *tick_source;
+        sd_event_source *extra_source; /* for units that wish to be ticked before their time */
+        uint64_t extra_tick_usec;      /* the last one */
         uint64_t ticks;
         uint64_t released_usec;     /* when the daemon gave its own free memory back */
         uint64_t last_slow_usec;    /* when the once-a-minute part ran last */

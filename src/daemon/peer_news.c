@@ -19,6 +19,7 @@
 #include "daemon/manager.h"
 #include "daemon/process.h"
 #include "daemon/store.h"
+#include "daemon/tick.h"
 #include "daemon/unit.h"
 
 /* A pool of workers shares a unit; beyond this it is an accident or an attack. */
@@ -314,13 +315,31 @@ static void handle_resume(struct peer *peer, const struct mg_message *message) {
         set_suspended(peer, message, peer->suspended - (peer->suspended > 0));
 }
 
+static void on_looked(
+                struct peer *peer,
+                int status,
+                const struct mg_message *reply,
+                void *userdata) {
+        if (status == 0 && !peer->closed)
+                tick_soon(peer->process->unit);
+}
+
+/* The moment passes: what was freed is counted now, and decided upon before the program takes it again. */
+static void handle_checkpoint(struct peer *peer) {
+        struct unit *unit = peer->process->unit;
+
+        unit->checkpoint_at_usec = manager_now(peer->manager);
+        if (!unit->round && !peer_is_busy(peer) && peer_may_look(peer))
+                (void) peer_ask_stats(peer, on_looked, NULL);
+}
+
 int peer_handle_news(struct peer *peer, const struct mg_message *message) {
         if (message->verb == MG_VERB_HELLO)
                 return handle_hello(peer, message);
         if (peer->state != PEER_READY)
                 return -EBADMSG;
         if (message->verb == MG_VERB_CHECKPOINT)
-                peer->process->unit->checkpoint_at_usec = manager_now(peer->manager);
+                handle_checkpoint(peer);
         else if (message->verb == MG_VERB_SUSPEND)
                 handle_suspend(peer, message);
         else

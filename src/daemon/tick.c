@@ -39,6 +39,9 @@
 /* The kernel may join the timer with others of the same slack. */
 #define TICK_ACCURACY_DIVISOR 20
 
+/* Wishes of several units are one pass; more than ten passes a second would be a load. */
+#define EXTRA_TICK_USEC (100 * MG_USEC_PER_MSEC)
+
 static bool sums_from_proc(const struct unit *unit) {
         return unit->source == MG_SOURCE_PROC;
 }
@@ -301,7 +304,15 @@ static void start_trims(struct manager *manager, size_t n_candidates, uint64_t n
         }
 }
 
-/* One pass over all units, or those under pressure. Returns how many trims are due. */
+/* A unit that is ticked needs no tick of its own any more. */
+static bool take_wish(struct unit *unit) {
+        bool wished = unit->tick_wished;
+
+        unit->tick_wished = false;
+        return wished;
+}
+
+/* One pass over all units, or those under pressure or with a wish for it. Returns how many trims are due. */
 static size_t tick_units(struct manager *manager, bool all, uint64_t now_usec) {
         uint64_t began_usec = clock_now_usec();
         uint64_t slowest_usec = 0;
@@ -311,7 +322,7 @@ static size_t tick_units(struct manager *manager, bool all, uint64_t now_usec) {
                 struct unit *unit = unit_of(entry);
                 uint64_t now;
 
-                if (!all && !pressure_is_on(unit, now_usec))
+                if (!take_wish(unit) && !all && !pressure_is_on(unit, now_usec))
                         continue;
                 if (!tick_unit(unit, now_usec)) {
                         unit_end(unit);
@@ -415,6 +426,26 @@ void tick_under_pressure(struct manager *manager) {
         start_trims(manager, tick_units(manager, false, now_usec), now_usec);
 }
 
+static int on_extra_tick(sd_event_source *source, uint64_t usec, void *userdata) {
+        struct manager *manager = userdata;
+
+        manager->extra_tick_usec = manager_now(manager);
+        tick_under_pressure(manager);
+        return 0;
+}
+
+void tick_soon(struct unit *unit) {
+        struct manager *manager = unit->manager;
+        uint64_t at_usec = mg_add_cap(manager->extra_tick_usec, EXTRA_TICK_USEC);
+
+        if (unit->tick_wished)
+                return;
+        unit->tick_wished = true;
+        (void) sd_event_source_set_time(
+                        manager->extra_source, MG_MAX(at_usec, manager_now(manager)));
+        (void) sd_event_source_set_enabled(manager->extra_source, SD_EVENT_ONESHOT);
+}
+
 int tick_rearm(struct manager *manager) {
         (void) sd_event_source_set_time_accuracy(
                         manager->tick_source,
@@ -425,9 +456,14 @@ int tick_rearm(struct manager *manager) {
 
 int tick_start(struct manager *manager) {
         uint64_t accuracy_usec = manager->settings.interval_usec / TICK_ACCURACY_DIVISOR;
-
-        return sd_event_add_time(
+        int r = sd_event_add_time(
                         manager->event, &manager->tick_source, CLOCK_MONOTONIC,
                         manager_now(manager) + manager->settings.interval_usec,
                         MG_MAX(accuracy_usec, (uint64_t) 1), on_tick, manager);
+
+        if (r >= 0)
+                r = sd_event_add_time(
+                                manager->event, &manager->extra_source, CLOCK_MONOTONIC, 0, 1,
+                                on_extra_tick, manager);
+        return r < 0 ? r : sd_event_source_set_enabled(manager->extra_source, SD_EVENT_OFF);
 }

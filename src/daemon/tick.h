@@ -17,8 +17,11 @@ int tick_start(struct manager *manager);
 /* IntervalSec= may have changed. */
 int tick_rearm(struct manager *manager);
 
-/* Those units alone, now, between two ticks. */
+/* The units under pressure alone, now, between two ticks. */
 void tick_under_pressure(struct manager *manager);
+
+/* UNIT alone, from the event loop as soon as it has the time; the next tick may come first. */
+void tick_soon(struct unit *unit);
 
 /* A sample of UNIT from what is known; PROCESSES are the manager's scratch, valid until the next call. */
 void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample);

@@ -69,6 +69,7 @@ struct unit {
         struct mg_memory memory;
         uint64_t cpu_usage_usec;
         uint64_t checkpoint_at_usec;
+        bool tick_wished;
         struct mg_list processes; /* struct process.by_unit: those with an agent, now or once, and in the proc source all that were found */
         uint32_t n_processes;     /* of that list */
         uint32_t n_agents;        /* of these, connected and past hello */
