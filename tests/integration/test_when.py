@@ -80,3 +80,14 @@ def when_checkpoint_of_a_real_program(world):
     row = world.wait_trimmed(web, below=100 * MIB)
     check_equal("trims", row["trims"], 1)
     check(row["last_trim"]["before_bytes"] > 150 * MIB, f"before the sweep: {row['last_trim']}")
+
+
+@test
+def checkpoint_between_two_ticks(world):
+    """What a sweep has freed is asked for before the program takes it again, however far the next tick is."""
+    world.run_daemon(f"[web.process]\nMode=trim\n{DUE}", IntervalSec="1h")
+    web = world.peer("web", "patient", "checkpoint").wait_for("hello")
+    world.wait_agents("web.process", 1)
+    web.signal(signal.SIGUSR1)
+    row = world.wait_trimmed(web)
+    check(row["last_trim"]["gain_bytes"] > 100 * MIB, f"gain: {row['last_trim']}")
