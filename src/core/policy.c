@@ -74,7 +74,8 @@ static void check_unit(struct deliberation *d) {
 
 /*
  * Grown beyond what the back-off is about: for a pinned heap beyond what the last attempt left; for one that took its gain
- * again, beyond what it had before, by a quarter of the gain. Churn stays within that; retention that races does not.
+ * again, beyond what it had before, by a quarter of the gain. Churn stays within that; retention that races does not. Nor does who
+ * takes memory again at once take it while asleep: one that has been so for as long as regrowth is judged has stopped.
  */
 static bool has_new_evidence(const struct deliberation *d) {
         const struct mg_policy_state *state = d->state;
@@ -82,6 +83,9 @@ static bool has_new_evidence(const struct deliberation *d) {
         uint64_t retained = d->decision->account.retained_bytes;
 
         if (state->backoff_reason == MG_REASON_REGROWTH) {
+                if (learn_is_idle(state, d->now_usec) &&
+                    mg_sub_floor(d->now_usec, state->idle_since_usec) >= d->config->cooldown_usec)
+                        return true;
                 margin = MG_MAX(d->config->min_gain_bytes, state->last_gain_bytes / 4);
                 return state->last.asked_bytes > 0 &&
                        retained > mg_add_cap(state->last.asked_bytes, margin);
@@ -313,4 +317,9 @@ void policy_by_hand(
         account_unit(sample, policy_stuck(state, config, now_usec), &decision.account);
         deliberate(&d);
         *ret_decision = decision;
+}
+
+bool policy_wants_cpu(const struct mg_policy_state *state, const struct mg_unit_config *config) {
+        return (config->when & MG_WHEN_IDLE) ||
+               (state->backoff_usec > 0 && state->backoff_reason == MG_REASON_REGROWTH);
 }

@@ -202,6 +202,9 @@ bool policy_learn(
 /* memguardctl resume: closes the breaker and ends a back-off. */
 void policy_resume(struct mg_policy_state *state);
 
+/* Whether samples are worth a look at the unit's CPU time: something hangs on its being idle. */
+bool policy_wants_cpu(const struct mg_policy_state *state, const struct mg_unit_config *config);
+
 /* The predicted longest wait of another thread while this process is trimmed. */
 uint64_t policy_predict_pause(
                 const struct mg_policy_state *state,

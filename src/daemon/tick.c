@@ -269,7 +269,7 @@ static bool tick_unit(struct unit *unit, uint64_t now_usec) {
 
         if (!tick_refresh(unit, is_slow))
                 return false;
-        if (unit->config.when & MG_WHEN_IDLE)
+        if (policy_wants_cpu(&unit->policy, &unit->config))
                 read_cpu(unit);
         if (is_slow)
                 measure_slowly(unit, now_usec);

@@ -204,6 +204,31 @@ static void test_regrowth(void **state) {
         assert_true(sim_tick(&u));
 }
 
+/* After a night's load the unit sleeps, with what the last burst has left: it does not wait for the end of the back-off. */
+static void test_regrowth_then_sleep(void **state) {
+        struct sim_unit u;
+
+        sim_init(&u);
+        for (int minute = 0; minute < 60; minute++) {
+                u.soft = MIB(300);
+                sim_run(&u, MIN(1));
+        }
+        assert_int_equal(u.n_trims, 3);
+        assert_int_equal(u.state.backoff_usec, MIN(40));
+        assert_true(policy_wants_cpu(&u.state, &u.config));
+        u.sample.cpu_usage_usec = SEC(1);
+        for (int minute = 0; minute < 4; minute++)
+                sim_run(&u, MIN(1));
+        assert_int_equal(u.n_trims, 3); /* a pause of less than CooldownSec= is none */
+        u.sample.cpu_usage_usec += MIN(1);
+        sim_run(&u, MIN(1));
+        for (int minute = 0; minute < 4; minute++)
+                sim_run(&u, MIN(1));
+        assert_int_equal(u.n_trims, 3);
+        sim_run(&u, MIN(2));
+        assert_int_equal(u.n_trims, 4);
+}
+
 /*
  * 5 GiB an hour: each gain is taken again within the cool-down, but not by the same memory. Backing off as for churn would
  * let it run away.
@@ -596,6 +621,7 @@ int main(void) {
                 cmocka_unit_test(test_stuck_halves),
                 cmocka_unit_test(test_new_evidence_ends_a_pinned_backoff),
                 cmocka_unit_test(test_regrowth),
+                cmocka_unit_test(test_regrowth_then_sleep),
                 cmocka_unit_test(test_racing_retention_is_no_churn),
                 cmocka_unit_test(test_regrowth_of_less_than_four_fifths),
                 cmocka_unit_test(test_refilled),
