@@ -53,7 +53,8 @@ enum options_verdict command_line_read(
         for (size_t i = 0; i < MG_OPTIONS_MAX && line->options[i].name; i++) {
                 long_options[i].name = line->options[i].name;
                 long_options[i].has_arg = line->options[i].value ? required_argument : no_argument;
-                long_options[i].val = 256 + (int) i; /* no two alike: an abbreviation of two is none */
+                long_options[i].val =
+                                256 + (int) i; /* no two alike: an abbreviation of two is none */
         }
         while ((c = getopt_long(argc, argv, "", long_options, &index)) >= 0) {
                 if (c == '?')
