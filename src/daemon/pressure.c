@@ -54,8 +54,6 @@ struct pressure {
         uint32_t high_permyriad;
         uint64_t retry_usec; /* MG_UNKNOWN: nothing failed */
         bool absent_told;
-        sd_event_source *tick_source;
-        uint64_t last_extra_usec;
 };
 
 bool pressure_concerns(const struct unit *unit) {
@@ -142,23 +140,6 @@ static void tell_place(struct trigger *trigger, uint64_t now_usec) {
         });
 }
 
-static int on_extra_tick(sd_event_source *source, uint64_t usec, void *userdata) {
-        struct pressure *pressure = userdata;
-
-        pressure->last_extra_usec = manager_now(pressure->manager);
-        tick_under_pressure(pressure->manager);
-        return 0;
-}
-
-static void hurry(struct pressure *pressure, uint64_t now_usec) {
-        uint64_t at_usec = now_usec;
-
-        if (pressure->last_extra_usec > 0)
-                at_usec = MG_MAX(at_usec, pressure->last_extra_usec + EXTRA_TICK_USEC);
-        (void) sd_event_source_set_time(pressure->tick_source, at_usec);
-        (void) sd_event_source_set_enabled(pressure->tick_source, SD_EVENT_ONESHOT);
-}
-
 /* No trigger further down sees the unit: its own, or what has to stand in where that could not be armed. */
 static bool is_closest(const struct unit *unit, const struct trigger *trigger) {
         const struct pressure *pressure = trigger->pressure;
@@ -197,7 +178,7 @@ static int on_trigger(sd_event_source *source, int fd, uint32_t events, void *us
                 return 0;
         }
         if (mark_units(trigger, now_usec))
-                hurry(pressure, now_usec);
+                tick_between(pressure->manager, EXTRA_TICK_USEC);
         tell_clients(trigger);
         tell_place(trigger, now_usec);
         return 0;
@@ -375,29 +356,20 @@ bool pressure_is_armed(const struct pressure *pressure) {
 }
 
 int pressure_new(struct manager *manager, struct pressure **ret_pressure) {
-        MG_CLEANUP(pressure_freep) struct pressure *pressure = calloc(1, sizeof(*pressure));
-        int r;
+        struct pressure *pressure = calloc(1, sizeof(*pressure));
 
         if (!pressure)
                 return -ENOMEM;
         pressure->manager = manager;
         pressure->retry_usec = MG_UNKNOWN;
-        r = sd_event_add_time(
-                        manager->event, &pressure->tick_source, CLOCK_MONOTONIC, 0, 1,
-                        on_extra_tick, pressure);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(pressure->tick_source, SD_EVENT_OFF);
-        if (r < 0)
-                return r;
         pressure_follow(pressure, manager_now(manager));
-        *ret_pressure = MG_TAKE(pressure);
+        *ret_pressure = pressure;
         return 0;
 }
 
 struct pressure *pressure_free(struct pressure *pressure) {
         if (!pressure)
                 return NULL;
-        sd_event_source_disable_unref(pressure->tick_source);
         for (size_t i = 0; i < pressure->n_triggers; i++)
                 trigger_free(pressure->triggers[i]);
         free(pressure);

@@ -420,30 +420,31 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
-void tick_under_pressure(struct manager *manager) {
-        uint64_t now_usec = manager_now(manager);
-
-        start_trims(manager, tick_units(manager, false, now_usec), now_usec);
-}
-
 static int on_extra_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         struct manager *manager = userdata;
+        uint64_t now_usec = manager_now(manager);
 
-        manager->extra_tick_usec = manager_now(manager);
-        tick_under_pressure(manager);
+        manager->extra_tick_usec = now_usec;
+        start_trims(manager, tick_units(manager, false, now_usec), now_usec);
         return 0;
 }
 
-void tick_soon(struct unit *unit) {
-        struct manager *manager = unit->manager;
-        uint64_t at_usec = mg_add_cap(manager->extra_tick_usec, EXTRA_TICK_USEC);
+void tick_between(struct manager *manager, uint64_t gap_usec) {
+        uint64_t at_usec = MG_MAX(
+                        manager_now(manager), mg_add_cap(manager->extra_tick_usec, gap_usec));
+        uint64_t armed_usec;
+        int enabled;
 
-        if (unit->tick_wished)
-                return;
-        unit->tick_wished = true;
-        (void) sd_event_source_set_time(
-                        manager->extra_source, MG_MAX(at_usec, manager_now(manager)));
+        if (sd_event_source_get_enabled(manager->extra_source, &enabled) > 0 &&
+            sd_event_source_get_time(manager->extra_source, &armed_usec) >= 0)
+                at_usec = MG_MIN(at_usec, armed_usec);
+        (void) sd_event_source_set_time(manager->extra_source, at_usec);
         (void) sd_event_source_set_enabled(manager->extra_source, SD_EVENT_ONESHOT);
+}
+
+void tick_soon(struct unit *unit) {
+        unit->tick_wished = true;
+        tick_between(unit->manager, EXTRA_TICK_USEC);
 }
 
 int tick_rearm(struct manager *manager) {

@@ -17,10 +17,13 @@ int tick_start(struct manager *manager);
 /* IntervalSec= may have changed. */
 int tick_rearm(struct manager *manager);
 
-/* The units under pressure alone, now, between two ticks. */
-void tick_under_pressure(struct manager *manager);
+/*
+ * A pass between two ticks over the units under pressure and those that wish for one, from the event loop as soon as it has the time,
+ * but GAP_USEC after the last such pass at the earliest.
+ */
+void tick_between(struct manager *manager, uint64_t gap_usec);
 
-/* UNIT alone, from the event loop as soon as it has the time; the next tick may come first. */
+/* UNIT wishes for one. The next tick may come first. */
 void tick_soon(struct unit *unit);
 
 /* A sample of UNIT from what is known; PROCESSES are the manager's scratch, valid until the next call. */
