@@ -60,6 +60,21 @@ static bool may_ask_stats(const struct peer *peer, uint64_t now_usec) {
         return cost == MG_UNKNOWN ? !peer->stats_forced : cost <= config->max_pause_usec;
 }
 
+/*
+ * A heap that has doubled since it was looked at, and is too dear to be looked at again: what it said then says nothing now, and to
+ * take all of its growth for live would be a guess.
+ */
+static void forget_outgrown_stats(struct peer *peer) {
+        struct mg_process_sample *sample = &peer->process->sample;
+        uint64_t cost = predict_cost(peer);
+
+        if (cost == MG_UNKNOWN || cost <= peer->process->unit->config.max_pause_usec ||
+            sample->stats_rss_bytes == MG_UNKNOWN)
+                return;
+        if (now_bytes_of(peer) > mg_add_cap(sample->stats_rss_bytes, sample->stats_rss_bytes))
+                sample->live_bytes = MG_UNKNOWN;
+}
+
 bool peer_may_ask_stats(const struct peer *peer, uint64_t now_usec) {
         return peer->process->unit->config.mode != MG_MODE_OFF && may_ask_stats(peer, now_usec);
 }
@@ -276,6 +291,7 @@ void peer_work(struct peer *peer, uint64_t now_usec) {
 
         if (peer->state != PEER_READY || peer_is_busy(peer))
                 return;
+        forget_outgrown_stats(peer);
         if (peer->tune_pending && !is_off && !peer->unresponsive && ask_to_tune(peer))
                 return;
         if (is_stats_due(peer, now_usec))

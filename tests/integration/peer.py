@@ -73,8 +73,9 @@ def send(peer, text):
         return False
 
 
-def stats_reply(request, live, system, freeable):
-    return (f"VERB=stats-reply\nID={request['ID']}\nHEAPS=1\nRESULT=done\nSTATS_COST_USEC=10\nHEAP0_LIVE_BYTES={live}\n"
+def stats_reply(request, live, system, freeable, cost_usec=10, cost_bytes=None):
+    cost = f"STATS_COST_USEC={cost_usec}\n" + (f"STATS_COST_BYTES={cost_bytes}\n" if cost_bytes else "")
+    return (f"VERB=stats-reply\nID={request['ID']}\nHEAPS=1\nRESULT=done\n{cost}HEAP0_LIVE_BYTES={live}\n"
             f"HEAP0_SYSTEM_BYTES={system}\nHEAP0_FREEABLE_BYTES={freeable}\nHEAP0_FREE_CHUNKS=1\nHEAP0_ARENAS=1\n"
             "HEAP0_SERVES_MALLOC=1\nHEAP0_ALLOCATOR=glibc\n")
 
@@ -165,6 +166,20 @@ def behave_patient(peer, argument):
     if argument == "busy":
         threading.Thread(target=burn, daemon=True).start()
     serve(peer, 1 << 20, 128 << 20, 120 << 20, give_back)
+
+
+def behave_costly(peer, argument):
+    """Takes some time for statistics while it is small; SIGUSR1: it is large, and has not a word to say about why."""
+    blocks = []
+    signal.signal(signal.SIGUSR1, lambda number, frame: blocks.append(hold_memory(256)))
+    send(peer, HELLO)
+    say("hello")
+    for request in requests(peer):
+        if request["VERB"] == "stats":
+            time.sleep(0.03)
+            send(peer, stats_reply(request, 1 << 20, 2 << 20, 0, cost_usec=20000, cost_bytes=8 << 20))
+        elif request["VERB"] == "ping":
+            send(peer, f"VERB=pong\nID={request['ID']}\n")
 
 
 def behave_overrun(peer, argument):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What must not be made worse: a real leak (C4), and a program whose heap takes long to trim (C5)."""
 import re
+import signal
 
 from harness import MIB, check, check_equal, intervals, test, wait_until
 
@@ -23,6 +24,17 @@ def c4_a_leak_is_not_trimmed_away(world):
     check(row["live_bytes"] > first + 16 * MIB, f"live does not grow: {first}, then {row['live_bytes']}")
     check(row["live_bytes"] >= bursts[-2] * 0.9, f"live {row['live_bytes']}, leaked {bursts[-2:]}")
     check(row["verdict"] in ("learning", "live-growth"), f"verdict: {row['verdict']}")
+
+
+@test
+def a_heap_outgrows_its_statistics(world):
+    """Too dear to be looked at again: that is said, and not that all of it is in use."""
+    world.run_daemon("[web.process]\nTrimAbove=64M\nMinGain=16M\nCooldownSec=1s\nMaxPause=50ms\n")
+    web = world.peer("web", "costly").wait_for("hello")
+    world.wait_status("is known", "web.process", lambda row: row["reason"] == "below-threshold")
+    web.signal(signal.SIGUSR1)
+    row = world.wait_status("is held for want of statistics", "web.process", lambda row: row["reason"] == "no-statistics")
+    check_equal("what is in use", row.get("live_bytes"), None)
 
 
 @test
