@@ -34,6 +34,16 @@ def follow(line, directory):
     expect(result.returncode in allowed, f'{command}: exit {result.returncode}: {result.stdout}{result.stderr}')
 
 
+def edit(path, lines):
+    """Sets these keys where they are, as in an editor; those that are not there come last."""
+    with open(path, encoding='utf-8') as f:
+        text = f.read()
+    for line in lines:
+        text, n = re.subn(rf'^#?{line.partition("=")[0]}=.*$', line, text, count=1, flags=re.M)
+        text += '' if n else line + '\n'
+    write(path, text)
+
+
 def row():
     return known_status(SERVICE) or {}
 
@@ -41,6 +51,7 @@ def row():
 def clean_up():
     systemctl('stop', SERVICE, ok=None)
     remove(SECTION)
+    remove(f'{SECTION}.withdrawn')
     run('rm', '-rf', DROP_IN)
     systemctl('daemon-reload')
     run('memguardctl', 'reload', ok=None)
@@ -61,7 +72,7 @@ def five_minutes():
             for line in trim[0]:
                 follow(line, directory)
             expect_equal(verdict, [], 'commands of the step that only reads')
-            write(SECTION, '\n'.join(mode[0]) + '\n')
+            edit(SECTION, mode[0][1:])
             for line in mode[1]:
                 follow(line, directory)
             expect_equal(row()['mode'], 'trim', 'mode')
@@ -75,7 +86,8 @@ def five_minutes():
         for line in (f'memguardctl pause {SERVICE}', f'memguardctl resume {SERVICE}', f'memguardctl withdraw --restart {SERVICE}'):
             expect(line in read_page(), f'{line} is not in the page')
             follow(line, '/')
-        expect(os.path.exists(SECTION), 'what was edited is lost')
+        expect(not os.path.exists(SECTION), 'the section is in force')
+        expect(os.path.exists(f'{SECTION}.withdrawn'), 'what was edited is lost')
         expect('LD_PRELOAD' not in show(SERVICE, 'Environment'), 'the drop-in is in force')
         with open(f'/proc/{main_pid(SERVICE)}/maps') as f:
             expect('libmemguard' not in f.read(), 'the agent is there')
