@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
         /* At least two seconds, and until the daemon has met a registered cache. */
         for (int i = 0; i < 600 && (i < 20 || atomic_load(&calls) == 0); i++)
                 nanosleep(&tenth, NULL);
-        /* ThreadSanitizer does not survive forks of a program with threads. */
+        /* No sanitizer survives forks of a program with threads for sure. */
         if (argc < 2)
                 fork_some(30);
         atomic_store(&is_over, true);
