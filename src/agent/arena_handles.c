@@ -219,7 +219,7 @@ static void put_handles(struct slot *slot, void *handles[HANDLES_PER_ARENA], siz
 static size_t bytes_to_grow_to(const struct mg_arena_top *top) {
         size_t over_top = top->bytes - KEPT_TOP_BYTES;
 
-        return MG_MAX(over_top, mg_sub_floor(top->largest_free_bytes, 2 * sizeof(size_t)));
+        return MG_MAX(over_top, mg_sub_floor(arena_largest_free(top), 2 * sizeof(size_t)));
 }
 
 /* Grows HANDLE, which may move, to reach over the top if glibc lets it. Returns false when the next handle might do better. */

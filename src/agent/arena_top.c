@@ -77,8 +77,8 @@ static bool is_top(const void *arena, uintptr_t chunk, struct mg_arena_top *ret_
 }
 
 /* The list that is never used has to look so, or these are no lists. */
-static size_t find_largest_free(uintptr_t lists) {
-        uintptr_t at = lists + LARGEST_LIST_WORD * sizeof(uintptr_t), words[4];
+size_t arena_largest_free(const struct mg_arena_top *top) {
+        uintptr_t at = top->lists + LARGEST_LIST_WORD * sizeof(uintptr_t), words[4];
         uintptr_t unused = at + 2 * sizeof(uintptr_t) - CHUNK_HEADER_BYTES;
         size_t word;
 
@@ -99,8 +99,7 @@ bool arena_find_top(const void *arena, struct mg_arena_top *ret_top) {
                 /* Most of the head points into itself: empty bins. */
                 if (head[i] - (uintptr_t) arena < MG_KIB * 4 || !is_top(arena, head[i], ret_top))
                         continue;
-                ret_top->largest_free_bytes = find_largest_free(
-                                (uintptr_t) arena + (i + LISTS_AFTER_TOP) * sizeof(uintptr_t));
+                ret_top->lists = (uintptr_t) arena + (i + LISTS_AFTER_TOP) * sizeof(uintptr_t);
                 return true;
         }
         return false;

@@ -31,8 +31,7 @@ const struct mg_heap_header *chunk_heap(const void *block);
 struct mg_arena_top {
         uintptr_t block; /* where a block cut from it would begin */
         size_t bytes;
-        size_t room_bytes; /* by which its heap can still grow */
-        size_t largest_free_bytes; /* the arena's largest free chunk but the top, from 768 KiB on; 0: none, or not to be seen */
+        uintptr_t lists; /* of the arena's free chunks, for arena_largest_free() */
 };
 
 /*
@@ -40,6 +39,9 @@ struct mg_arena_top {
  * is none (a layout that is not the known one, or no way to peek).
  */
 bool arena_find_top(const void *arena, struct mg_arena_top *ret_top);
+
+/* Bytes of the largest free chunk but the top, from 768 KiB on, in the arena whose top this is; 0: none, or not to be seen. */
+size_t arena_largest_free(const struct mg_arena_top *top);
 
 /* What ARENA has taken from the system: the sum over its heaps. Returns false when that cannot be seen. */
 bool arena_sum_heaps(const void *arena, uint64_t *ret_bytes);
