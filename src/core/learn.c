@@ -96,9 +96,9 @@ bool learn_is_pinned(
                account->retained_bytes >= state->stuck_bytes / 2;
 }
 
-bool learn_is_idle(const struct mg_policy_state *state, uint64_t now_usec) {
+bool learn_is_idle(const struct mg_policy_state *state, uint64_t for_usec, uint64_t now_usec) {
         return state->idle_since_usec != MG_UNKNOWN &&
-               mg_sub_floor(now_usec, state->idle_since_usec) >= MG_IDLE_USEC;
+               mg_sub_floor(now_usec, state->idle_since_usec) >= MG_MAX(for_usec, MG_IDLE_USEC);
 }
 
 /* A clock that went back leaves no deadline out of reach and no past in the future. */

@@ -10,7 +10,7 @@
 /* A checkpoint makes trims cheap for about so long: after that the program works again. */
 #define MG_CHECKPOINT_FRESH_USEC MG_USEC_PER_MIN
 
-/* Idle: under 5 % of one CPU for 30 s. */
+/* Idle: under 5 % of one CPU for 30 s at least. */
 #define MG_IDLE_PERMYRIAD 500
 #define MG_IDLE_USEC      (30 * MG_USEC_PER_SEC)
 
@@ -28,7 +28,8 @@ void learn_sample(
 /* The learned rates after a round; needs outcome->predicted_pause_usec. */
 void learn_rates(struct mg_policy_state *state, const struct mg_outcome *outcome);
 
-bool learn_is_idle(const struct mg_policy_state *state, uint64_t now_usec);
+/* For FOR_USEC, and never less than it takes to be idle. */
+bool learn_is_idle(const struct mg_policy_state *state, uint64_t for_usec, uint64_t now_usec);
 
 /* The unit's pinned memory is still there: more than half of what the last rounds left. */
 bool learn_is_pinned(

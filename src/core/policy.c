@@ -83,8 +83,7 @@ static bool has_new_evidence(const struct deliberation *d) {
         uint64_t retained = d->decision->account.retained_bytes;
 
         if (state->backoff_reason == MG_REASON_REGROWTH) {
-                if (learn_is_idle(state, d->now_usec) &&
-                    mg_sub_floor(d->now_usec, state->idle_since_usec) >= d->config->cooldown_usec)
+                if (learn_is_idle(state, d->config->cooldown_usec, d->now_usec))
                         return true;
                 margin = MG_MAX(d->config->min_gain_bytes, state->last_gain_bytes / 4);
                 return state->last.asked_bytes > 0 &&
@@ -132,7 +131,7 @@ static bool when_allows(const struct deliberation *d) {
 
         if (when & MG_WHEN_ANY)
                 return true;
-        if ((when & MG_WHEN_IDLE) && learn_is_idle(d->state, d->now_usec))
+        if ((when & MG_WHEN_IDLE) && learn_is_idle(d->state, 0, d->now_usec))
                 return true;
         if ((when & MG_WHEN_PRESSURE) && d->sample->under_pressure)
                 return true;
