@@ -66,12 +66,12 @@ static bool may_ask_stats(const struct peer *peer, uint64_t now_usec) {
  */
 static void forget_outgrown_stats(struct peer *peer) {
         struct mg_process_sample *sample = &peer->process->sample;
-        uint64_t cost = predict_cost(peer);
+        uint64_t cost;
 
-        if (cost == MG_UNKNOWN || cost <= peer->process->unit->config.max_pause_usec ||
-            sample->stats_rss_bytes == MG_UNKNOWN)
+        if (now_bytes_of(peer) <= mg_add_cap(sample->stats_rss_bytes, sample->stats_rss_bytes))
                 return;
-        if (now_bytes_of(peer) > mg_add_cap(sample->stats_rss_bytes, sample->stats_rss_bytes))
+        cost = predict_cost(peer);
+        if (cost != MG_UNKNOWN && cost > peer->process->unit->config.max_pause_usec)
                 sample->live_bytes = MG_UNKNOWN;
 }
 

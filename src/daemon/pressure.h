@@ -30,7 +30,6 @@ struct unit_pressure {
 /* Arms the host's trigger at once, so that an absent PSI is known, and said, at the start. */
 int pressure_new(struct manager *manager, struct pressure **ret_pressure);
 struct pressure *pressure_free(struct pressure *pressure);
-MG_DEFINE_CLEANUP(struct pressure *, pressure_free)
 
 /* Whether any trigger is armed. NULL is no. */
 bool pressure_is_armed(const struct pressure *pressure);
