@@ -23,7 +23,10 @@ SHAPES = {"large": "16K blocks, all freed", "small": "200 B blocks, every second
 
 def library(name):
     """What is installed, or what tests/mimalloc3 has fetched."""
-    found = glob.glob(f"/usr/lib/*-linux-gnu*/{name}") + [path for path in [os.environ.get("MEMGUARD_TEST_MIMALLOC_3", "")] if path.endswith(name)]
+    found = glob.glob(f"/usr/lib/*-linux-gnu*/{name}")
+    fetched = os.environ.get("MEMGUARD_TEST_MIMALLOC_3", "")
+    if fetched.endswith(name):
+        found.append(fetched)
     if not found:
         raise RuntimeError(f"{name} is not installed")
     return found[0]

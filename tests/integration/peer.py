@@ -80,14 +80,14 @@ def stats_reply(request, live, system, freeable, cost_usec=10, cost_bytes=None):
             "HEAP0_SERVES_MALLOC=1\nHEAP0_ALLOCATOR=glibc\n")
 
 
-def serve(peer, live, system, freeable, on_trim):
+def serve(peer, live, system, freeable, on_trim, stats=stats_reply):
     send(peer, HELLO)
     say("hello")
     for request in requests(peer):
         verb = request["VERB"]
         say(verb)
         if verb == "stats":
-            send(peer, stats_reply(request, live, system, freeable))
+            send(peer, stats(request, live, system, freeable))
         elif verb == "ping":
             send(peer, f"VERB=pong\nID={request['ID']}\n")
         elif verb == "trim":
@@ -172,14 +172,12 @@ def behave_costly(peer, argument):
     """Takes some time for statistics while it is small; SIGUSR1: it is large, and has not a word to say about why."""
     blocks = []
     signal.signal(signal.SIGUSR1, lambda number, frame: blocks.append(hold_memory(256)))
-    send(peer, HELLO)
-    say("hello")
-    for request in requests(peer):
-        if request["VERB"] == "stats":
-            time.sleep(0.03)
-            send(peer, stats_reply(request, 1 << 20, 2 << 20, 0, cost_usec=20000, cost_bytes=8 << 20))
-        elif request["VERB"] == "ping":
-            send(peer, f"VERB=pong\nID={request['ID']}\n")
+
+    def take_time(*what):
+        time.sleep(0.03)
+        return stats_reply(*what, cost_usec=20000, cost_bytes=8 << 20)
+
+    serve(peer, 1 << 20, 2 << 20, 0, never_answer, stats=take_time)
 
 
 def behave_overrun(peer, argument):

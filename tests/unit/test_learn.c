@@ -179,14 +179,19 @@ static void test_new_evidence_ends_a_pinned_backoff(void **state) {
         assert_int_equal(u.state.backoff_usec, 0);
 }
 
+/* An hour in which every gain is taken again within a minute. */
+static void take_again_for_an_hour(struct sim_unit *u) {
+        sim_init(u);
+        for (int minute = 0; minute < 60; minute++) {
+                u->soft = MIB(300);
+                sim_run(u, MIN(1));
+        }
+}
+
 static void test_regrowth(void **state) {
         struct sim_unit u;
 
-        sim_init(&u);
-        for (int minute = 0; minute < 60; minute++) {
-                u.soft = MIB(300);
-                sim_run(&u, MIN(1));
-        }
+        take_again_for_an_hour(&u);
         /* At 0, 10, 30 minutes; the next would be at 70. */
         assert_int_equal(u.n_trims, 3);
         assert_int_equal(u.state.backoff_reason, MG_REASON_REGROWTH);
@@ -208,11 +213,7 @@ static void test_regrowth(void **state) {
 static void test_regrowth_then_sleep(void **state) {
         struct sim_unit u;
 
-        sim_init(&u);
-        for (int minute = 0; minute < 60; minute++) {
-                u.soft = MIB(300);
-                sim_run(&u, MIN(1));
-        }
+        take_again_for_an_hour(&u);
         assert_int_equal(u.n_trims, 3);
         assert_int_equal(u.state.backoff_usec, MIN(40));
         assert_true(policy_wants_cpu(&u.state, &u.config));
