@@ -55,8 +55,14 @@ uint64_t self_cpu_usec(void) {
         return timeval_usec(&usage.ru_utime) + timeval_usec(&usage.ru_stime);
 }
 
+static bool is_due(const struct self_cpu *cpu, uint64_t now_usec) {
+        uint32_t newest = (cpu->head + SELF_CPU_SAMPLES - 1) % SELF_CPU_SAMPLES;
+
+        return cpu->count == 0 || now_usec - cpu->at_usec[newest] >= CPU_STEP_USEC;
+}
+
 void self_tick(struct self *self, uint64_t now_usec) {
-        uint64_t used_usec = self_cpu_usec();
+        uint64_t used_usec = is_due(&self->cpu, now_usec) ? self_cpu_usec() : MG_UNKNOWN;
 
         if (used_usec != MG_UNKNOWN)
                 self_cpu_add(&self->cpu, now_usec, used_usec);
@@ -75,9 +81,7 @@ uint64_t self_cpu_permyriad(const struct self *self) {
 }
 
 void self_cpu_add(struct self_cpu *cpu, uint64_t now_usec, uint64_t used_usec) {
-        uint32_t newest = (cpu->head + SELF_CPU_SAMPLES - 1) % SELF_CPU_SAMPLES;
-
-        if (cpu->count > 0 && now_usec - cpu->at_usec[newest] < CPU_STEP_USEC)
+        if (!is_due(cpu, now_usec))
                 return;
         cpu->at_usec[cpu->head] = now_usec;
         cpu->used_usec[cpu->head] = used_usec;

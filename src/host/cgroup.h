@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cgroup v2 as memguard reads it. libcgroup finds the mount and walks the tree; the tick preads descriptors that stay
- * open: memory.stat and memory.swap.current, two system calls a unit. Layer: host; never logs.
+ * cgroup v2 as memguard reads it. libcgroup finds the mount; the tick preads descriptors that stay open: memory.stat and
+ * memory.swap.current, two system calls a unit. Layer: host; never logs.
  */
 #pragma once
 
@@ -63,8 +63,8 @@ int cgroup_dying(const struct mg_cgroup *cgroup, uint64_t *ret_count);
 int cgroup_pids(const char *root, const char *path, pid_t *pids, size_t max);
 
 /*
- * Calls VISIT with each cgroup's path below the root ("/" first), parents before children: by libcgroup's tree walk where ROOT is
- * the mount it knows. Non-zero from VISIT ends the walk and is returned. What vanishes meanwhile is left out.
+ * Calls VISIT with each cgroup's path below the root ("/" first), parents before children. Non-zero from VISIT ends the walk
+ * and is returned. What vanishes meanwhile is left out.
  */
 typedef int (*mg_cgroup_visitor)(void *userdata, const char *path);
 int cgroup_walk(const char *root, mg_cgroup_visitor visit, void *userdata);

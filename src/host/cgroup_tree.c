@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the hierarchy is, what is in it, and who lives there. libcgroup knows the mounts and walks its own; a root of
- * the operator's (--cgroup-root) is walked here. None of it runs on the tick. Layer: host; never logs.
+ * Where the hierarchy is, what is in it, and who lives there. libcgroup knows the mounts; its own walk would stat each of the
+ * some seventy files of a cgroup, where a directory's link count tells whether there is anything to look for. None of it runs on
+ * the tick. Layer: host; never logs.
  */
 #include "host/cgroup_tree.h"
 
@@ -168,19 +169,22 @@ static int walk_child(struct walk *walk, int dir_fd, const char *name, unsigned 
         return r;
 }
 
-static int walk_from(struct walk *walk, int dir_fd, unsigned depth) {
-        struct dirent *entry;
+/* As on most file systems a directory has two links and one for each directory in it; where it has one it says nothing. */
+static bool is_leaf(int dir_fd) {
+        struct stat status;
 
-        int r = walk->visit(walk, dir_fd);
-        if (r != 0 || depth == DEPTH_MAX)
-                return r;
+        return fstat(dir_fd, &status) == 0 && status.st_nlink == 2;
+}
+
+static int walk_children(struct walk *walk, int dir_fd, unsigned depth) {
+        struct dirent *entry;
 
         int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 3);
         if (fd < 0)
                 return -errno;
         MG_CLEANUP(close_directoryp) DIR *directory = fdopendir(fd);
         if (!directory) {
-                r = -errno;
+                int r = -errno;
                 close(fd);
                 return r;
         }
@@ -189,11 +193,18 @@ static int walk_from(struct walk *walk, int dir_fd, unsigned depth) {
                     (walk->stop_at_units &&
                      unit_name_is_unit(entry->d_name, strlen(entry->d_name))))
                         continue;
-                r = walk_child(walk, dir_fd, entry->d_name, depth);
+                int r = walk_child(walk, dir_fd, entry->d_name, depth);
                 if (r != 0)
                         return r;
         }
         return 0;
+}
+
+static int walk_from(struct walk *walk, int dir_fd, unsigned depth) {
+        int r = walk->visit(walk, dir_fd);
+
+        return r != 0 || depth == DEPTH_MAX || is_leaf(dir_fd) ? r
+                                                               : walk_children(walk, dir_fd, depth);
 }
 
 struct pid_list {
@@ -246,42 +257,10 @@ static int visit_path(struct walk *walk, int dir_fd) {
         return visitor->visit(visitor->userdata, walk->length > 0 ? walk->path : "/");
 }
 
-static int walk_own(const char *root, struct visitor *visitor) {
+int cgroup_walk(const char *root, mg_cgroup_visitor visit, void *userdata) {
         MG_CLEANUP(file_closep) int fd = cgroup_open_directory(root, "/");
-        struct walk walk = { .visit = visit_path, .userdata = visitor };
+        struct visitor visitor = { visit, userdata };
+        struct walk walk = { .visit = visit_path, .userdata = &visitor };
 
         return fd < 0 ? fd : walk_from(&walk, fd, 0);
-}
-
-/* ROOT is libcgroup's own mount of the memory controller. */
-static int walk_libcgroup(const char *root, struct visitor *visitor) {
-        struct cgroup_file_info info;
-        size_t skip = strlen(root);
-        void *handle = NULL;
-        int level, stopped = 0;
-
-        int r = cgroup_walk_tree_begin("memory", "/", 0, &handle, &info, &level);
-        if (r != 0 && r != ECGEOF)
-                return -ENOENT;
-        for (; r == 0; r = cgroup_walk_tree_next(0, &handle, &info, level)) {
-                if (info.type != CGROUP_FILE_TYPE_DIR)
-                        continue;
-                const char *path = info.full_path + skip;
-                path += strspn(path, "/");
-                path = *path != '\0' ? path - 1 : "/";
-                stopped = visitor->visit(visitor->userdata, path);
-                if (stopped != 0)
-                        break;
-        }
-        cgroup_walk_tree_end(&handle);
-        return stopped;
-}
-
-int cgroup_walk(const char *root, mg_cgroup_visitor visit, void *userdata) {
-        struct visitor visitor = { visit, userdata };
-        MG_CLEANUP(free_charp) char *mount = NULL;
-
-        if (find_memory_mount(&mount) == 0 && mg_streq(mount, root))
-                return walk_libcgroup(root, &visitor);
-        return walk_own(root, &visitor);
 }
