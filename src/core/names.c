@@ -51,6 +51,7 @@ static const char *const verdict_names[] = {
         [MG_VERDICT_NOT_MALLOC] = "not-malloc",
         [MG_VERDICT_HELD] = "held",
         [MG_VERDICT_NO_AGENT] = "no-agent",
+        [MG_VERDICT_NO_STATISTICS] = "no-statistics",
 };
 _Static_assert(MG_ELEMENTS(verdict_names) == _MG_VERDICT_MAX, "a verdict has no name");
 

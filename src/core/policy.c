@@ -254,13 +254,22 @@ static void count_would_trim(
         }
 }
 
+static bool has_agent(const struct mg_unit_sample *sample) {
+        for (size_t i = 0; i < sample->n_processes; i++)
+                if (sample->processes[i].has_agent)
+                        return true;
+        return false;
+}
+
 static bool update_verdict(
                 struct mg_policy_state *state,
                 const struct mg_unit_config *config,
+                const struct mg_unit_sample *sample,
                 const struct mg_account *account,
                 uint64_t now_usec) {
         struct mg_verdict_hints hints = {
-                .has_agent = account->known,
+                .has_agent = has_agent(sample),
+                .has_statistics = account->known,
                 .pinned = learn_is_pinned(state, config, account),
                 .refilled = state->refilled,
                 .trimmed = state->trims > 0 &&
@@ -290,7 +299,7 @@ bool policy_step(
 
         account_unit(sample, 0, &decision.account);
         learn_sample(state, config, sample, &decision.account, now_usec);
-        changed = update_verdict(state, config, &decision.account, now_usec);
+        changed = update_verdict(state, config, sample, &decision.account, now_usec);
         deliberate(&d);
         count_would_trim(state, config, &decision, now_usec);
         *ret_decision = decision;

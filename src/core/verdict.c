@@ -163,6 +163,8 @@ static enum mg_verdict answer_from_floors(
 static enum mg_verdict answer_from_hints(const struct mg_verdict_hints *hints) {
         if (!hints->has_agent)
                 return MG_VERDICT_NO_AGENT;
+        if (!hints->has_statistics)
+                return MG_VERDICT_NO_STATISTICS;
         if (hints->refilled)
                 return MG_VERDICT_REFILLED;
         if (hints->pinned)

@@ -18,6 +18,7 @@ enum mg_verdict {
         MG_VERDICT_NOT_MALLOC,
         MG_VERDICT_HELD,
         MG_VERDICT_NO_AGENT,
+        MG_VERDICT_NO_STATISTICS,
         _MG_VERDICT_MAX,
 };
 
@@ -36,6 +37,7 @@ struct mg_verdict_state {
 /* What only the policy knows. */
 struct mg_verdict_hints {
         bool has_agent;
+        bool has_statistics; /* an agent has reported its heap */
         bool pinned;
         bool refilled;
         bool trimmed; /* within the floors: anon fell by our own doing */

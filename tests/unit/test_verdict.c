@@ -17,6 +17,7 @@ static void setup(struct fixture *f) {
         memset(f, 0, sizeof(*f));
         verdict_init(&f->verdict);
         f->hints.has_agent = true;
+        f->hints.has_statistics = true;
         f->now = HOUR(1);
         f->random = check_seed(3);
 }
@@ -186,9 +187,13 @@ static void test_hints_need_no_floors(void **state) {
                 enum mg_verdict verdict;
         } table[] = {
                 { { .has_agent = false }, MG_VERDICT_NO_AGENT },
-                { { .has_agent = true, .pinned = true }, MG_VERDICT_PINNED },
-                { { .has_agent = true, .refilled = true }, MG_VERDICT_REFILLED },
-                { { .has_agent = true, .pinned = true, .refilled = true }, MG_VERDICT_REFILLED },
+                { { .has_agent = true }, MG_VERDICT_NO_STATISTICS },
+                { { .has_agent = true, .has_statistics = true, .pinned = true },
+                  MG_VERDICT_PINNED },
+                { { .has_agent = true, .has_statistics = true, .refilled = true },
+                  MG_VERDICT_REFILLED },
+                { { .has_agent = true, .has_statistics = true, .pinned = true, .refilled = true },
+                  MG_VERDICT_REFILLED },
                 { { .has_agent = false, .pinned = true, .refilled = true }, MG_VERDICT_NO_AGENT },
         };
 
