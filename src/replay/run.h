@@ -48,8 +48,6 @@ enum wait_for {
         WAIT_LOAD_OVER, /* until the load is over, or the program says that it is */
 };
 
-uint64_t run_now(void); /* monotonic */
-
 /* The first end counts. FORMAT NULL: nothing to say. */
 void run_end(struct run *run, enum replay_end end, const char *format, ...)
                 __attribute__((format(printf, 3, 4)));

@@ -23,10 +23,6 @@
 /* What SIGKILL did not end within this is in the kernel's hands; said, not waited for. */
 #define KILL_USEC (10 * MG_USEC_PER_SEC)
 
-uint64_t run_now(void) {
-        return clock_now_usec();
-}
-
 void run_end(struct run *run, enum replay_end end, const char *format, ...) {
         va_list list;
 
@@ -34,7 +30,7 @@ void run_end(struct run *run, enum replay_end end, const char *format, ...) {
                 return;
         run->ended = true;
         run->end = end;
-        run->end_usec = run->started_usec > 0 ? run_now() - run->started_usec : 0;
+        run->end_usec = run->started_usec > 0 ? clock_now_usec() - run->started_usec : 0;
         if (!format)
                 return;
         va_start(list, format);
@@ -78,7 +74,7 @@ void run_sample(struct run *run) {
         struct replay_sample sample;
 
         sample_unknown(&sample);
-        sample.at_usec = run_now() - run->started_usec;
+        sample.at_usec = clock_now_usec() - run->started_usec;
         sample.phase = run->phase;
         measure_processes(run, &sample);
         scope_measure(&run->scope, &sample);
@@ -101,13 +97,13 @@ void run_begin(struct run *run) {
         sample_unknown(&sample);
         scope_measure(&run->scope, &sample);
         run->psi_before_usec = sample.psi_usec;
-        run->started_usec = run_now();
+        run->started_usec = clock_now_usec();
         run->next_sample_usec = run->started_usec + run->harness->options->sample_usec;
         csv_put_header(&run->csv);
 }
 
 static void sample_when_due(struct run *run) {
-        uint64_t now = run_now();
+        uint64_t now = clock_now_usec();
         uint64_t every = run->harness->options->sample_usec;
 
         if (run->started_usec == 0 || run->stopping || run->program.pid == 0 ||
@@ -226,7 +222,7 @@ static void wait_events(struct run *run, uint64_t until) {
                 { .fd = run->program.output_fd, .events = POLLIN },
                 { .fd = run->load.output_fd, .events = POLLIN },
         };
-        uint64_t now = run_now();
+        uint64_t now = clock_now_usec();
         uint64_t left = mg_sub_floor(until, now);
 
         if (run->started_usec > 0 && !run->stopping)
@@ -253,7 +249,7 @@ static bool has_come(const struct run *run, enum wait_for wait) {
 }
 
 void run_until(struct run *run, uint64_t until, enum wait_for wait) {
-        while (!run->ended && run_now() < until && !has_come(run, wait))
+        while (!run->ended && clock_now_usec() < until && !has_come(run, wait))
                 wait_events(run, until);
 }
 
@@ -261,9 +257,9 @@ void run_until(struct run *run, uint64_t until, enum wait_for wait) {
 
 /* As run_until(), but the run may have ended: what is waited for is the end of *PID. */
 static void wait_gone(struct run *run, const pid_t *pid, uint64_t usec) {
-        uint64_t until = run_now() + usec;
+        uint64_t until = clock_now_usec() + usec;
 
-        while (*pid > 0 && run_now() < until && run->harness->interrupts < 2)
+        while (*pid > 0 && clock_now_usec() < until && run->harness->interrupts < 2)
                 wait_events(run, until);
 }
 
@@ -295,7 +291,7 @@ static void stop_program(struct run *run) {
 
 /* Everything below the harness, again and again: what forks while it is killed is found in the next round. */
 static void kill_strays(struct run *run) {
-        uint64_t until = run_now() + KILL_USEC;
+        uint64_t until = clock_now_usec() + KILL_USEC;
         struct process_list list;
 
         while (processes_below(&list) >= 0 && list.n > 0) {
@@ -303,7 +299,7 @@ static void kill_strays(struct run *run) {
                         kill(list.pids[i], SIGKILL);
                 process_list_done(&list);
                 reap(run);
-                if (run_now() > until) {
+                if (clock_now_usec() > until) {
                         fputs("memguard-replay: some processes cannot be killed\n", stderr);
                         return;
                 }

@@ -16,6 +16,7 @@
 #include "base/macros.h"
 #include "base/text.h"
 #include "host/cleanup.h"
+#include "host/clock.h"
 #include "replay/effect.h"
 #include "replay/places.h"
 #include "replay/run.h"
@@ -294,11 +295,11 @@ static bool wait_ready(struct run *run) {
         uint64_t until = run->started_usec + options->ready_timeout_usec;
 
         while (options->ready && !run->ended && !ask_ready(run)) {
-                if (!run->ended && run_now() >= until)
+                if (!run->ended && clock_now_usec() >= until)
                         run_end(run, END_NOT_STARTED, "\"%s\" never succeeded", options->ready);
-                run_until(run, run_now() + READY_INTERVAL_USEC, WAIT_TIME);
+                run_until(run, clock_now_usec() + READY_INTERVAL_USEC, WAIT_TIME);
         }
-        run_until(run, run_now() + options->settle_usec, WAIT_TIME);
+        run_until(run, clock_now_usec() + options->settle_usec, WAIT_TIME);
         return !run->ended;
 }
 
@@ -317,11 +318,11 @@ static const char *find_lacking(const struct run *run) {
 }
 
 static bool check_effect(struct run *run) {
-        uint64_t until = run_now() + EFFECT_USEC;
+        uint64_t until = clock_now_usec() + EFFECT_USEC;
         const char *lacking = NULL;
 
-        while (!run->ended && (lacking = find_lacking(run)) && run_now() < until)
-                run_until(run, run_now() + EFFECT_INTERVAL_USEC, WAIT_TIME);
+        while (!run->ended && (lacking = find_lacking(run)) && clock_now_usec() < until)
+                run_until(run, clock_now_usec() + EFFECT_INTERVAL_USEC, WAIT_TIME);
         if (lacking)
                 run_end(run, END_NOT_IN_EFFECT,
                         "%s is not in effect: the program is static, set-uid, of another libc, or sets its own environment",
@@ -337,7 +338,7 @@ static void run_load(struct run *run) {
         if (options->load && !start_shell(run, options->load, &run->load))
                 return;
         run->has_load = options->load != NULL;
-        uint64_t began = run_now();
+        uint64_t began = clock_now_usec();
         run->phase = PHASE_WARMUP;
         run_until(run, began + options->warmup_usec, WAIT_LOAD_OVER);
         if (!check_effect(run)) /* again: a wrapper may have executed the real program meanwhile */
@@ -351,7 +352,7 @@ static void run_load(struct run *run) {
         run_stop_load(run);
         run->phase = PHASE_IDLE;
         if (options->idle_usec > 0)
-                run_until(run, run_now() + options->idle_usec, WAIT_TIME);
+                run_until(run, clock_now_usec() + options->idle_usec, WAIT_TIME);
         if (!run->ended)
                 run_sample(run);
 }
