@@ -2,7 +2,7 @@
 /*
  * What a tick of memguardd costs, as a ratio to the bare preads it cannot do without: two files a cgroup, on open
  * descriptors. Makes N cgroups below --root with one sleeping process each, runs the daemon over them and then, in this process, the same number of preads
- * of the same files at the same interval; both sides are CPU time of one run on one machine.
+ * of the same files at the same interval; both sides are CPU time of one run on one machine. The daemon sees these cgroups alone.
  *
  *   bench-tick --daemon=PATH --root=DIR --cgroups=N [--interval-msec=1000] [--ticks=20]
  *
@@ -30,6 +30,7 @@
 #define CGROUPS_MAX 5000
 
 static const char *daemon_path, *root;
+static char top[PATH_MAX - 256]; /* what the daemon takes for the root */
 static unsigned cgroups = 100, interval_msec = 1000, ticks = 20;
 static bool real;
 static char slice[PATH_MAX - 128], scratch[] = "/tmp/bench-tick.XXXXXX";
@@ -97,12 +98,15 @@ static pid_t start_sleeper(void) {
         return pid;
 }
 
-static void make_cgroup(unsigned cgroup) {
-        char text[32], path[PATH_MAX];
-
-        snprintf(path, sizeof(path), "%s", path_of(cgroup, ""));
+static void make_directory(const char *path) {
         if (mkdir(path, 0755) < 0 && errno != EEXIST)
                 die(path);
+}
+
+static void make_cgroup(unsigned cgroup) {
+        char text[32];
+
+        make_directory(path_of(cgroup, ""));
         sleepers[cgroup] = start_sleeper();
         if (!real) {
                 fake_files(cgroup, sleepers[cgroup]);
@@ -112,25 +116,30 @@ static void make_cgroup(unsigned cgroup) {
         write_text(path_of(cgroup, "cgroup.procs"), text);
 }
 
+static void write_in(const char *directory, const char *file, const char *text) {
+        char path[PATH_MAX];
+
+        snprintf(path, sizeof(path), "%s/%s", directory, file);
+        write_text(path, text);
+}
+
 static void make_cgroups(void) {
         char path[PATH_MAX];
 
         snprintf(path, sizeof(path), "%s/cgroup.subtree_control", root);
         real = access(path, F_OK) == 0;
-        snprintf(slice, sizeof(slice), "%s/bench.slice", root);
-        if (mkdir(slice, 0755) < 0 && errno != EEXIST)
-                die(slice);
+        snprintf(top, sizeof(top), "%s/memguard-bench", root);
+        snprintf(slice, sizeof(slice), "%s/bench.slice", top);
+        make_directory(top);
+        make_directory(slice);
         if (real) {
-                write_text(path, "+memory");
-                snprintf(path, sizeof(path), "%s/cgroup.subtree_control", slice);
-                write_text(path, "+memory");
+                write_in(root, "cgroup.subtree_control", "+memory");
+                write_in(top, "cgroup.subtree_control", "+memory");
+                write_in(slice, "cgroup.subtree_control", "+memory");
         } else {
-                snprintf(path, sizeof(path), "%s/cgroup.controllers", root);
-                write_text(path, "cpu memory pids\n");
-                snprintf(path, sizeof(path), "%s/cgroup.procs", root);
-                write_text(path, "");
-                snprintf(path, sizeof(path), "%s/cgroup.procs", slice);
-                write_text(path, "");
+                write_in(top, "cgroup.controllers", "cpu memory pids\n");
+                write_in(top, "cgroup.procs", "");
+                write_in(slice, "cgroup.procs", "");
         }
         for (unsigned i = 0; i < cgroups; i++)
                 make_cgroup(i);
@@ -150,6 +159,8 @@ static void remove_cgroups(void) {
                         unlink(path_of(i, files[f]));
                 rmdir(path_of(i, ""));
         }
+        rmdir(slice);
+        rmdir(top);
 }
 
 /* What the daemon left in its runtime directory. */
@@ -173,7 +184,7 @@ static void start_daemon(void) {
         write_text(config, text);
         snprintf(config_option, sizeof(config_option), "--config=%s", config);
         snprintf(runtime, sizeof(runtime), "--runtime-directory=%s/run", scratch);
-        snprintf(cgroup_root, sizeof(cgroup_root), "--cgroup-root=%s", root);
+        snprintf(cgroup_root, sizeof(cgroup_root), "--cgroup-root=%s", top);
         daemon_pid = fork();
         if (daemon_pid < 0)
                 die("fork");
