@@ -160,6 +160,7 @@ static void parse_arguments(const struct workload_option *own, int argc, char **
                 { "seed", OPTION_COUNT, &workload->seed, "of the random numbers" },
                 { "threads", OPTION_COUNT, &workload->threads, "how many" },
                 { "operations", OPTION_COUNT, &workload->operations, "of all threads together" },
+                { "rate", OPTION_COUNT, &workload->rate, "operations a second of all threads" },
                 { "seconds", OPTION_COUNT, &workload->seconds, "of load, instead of --operations" },
                 { "hold", OPTION_COUNT, &workload->hold_seconds,
                   "seconds idle at the end (until a signal)" },
@@ -169,7 +170,7 @@ static void parse_arguments(const struct workload_option *own, int argc, char **
                 { "self-trim", OPTION_FLAG, &workload->self_trim,
                   "show what the allocator can release" },
         };
-        size_t n = 9;
+        size_t n = 10;
         for (; own != NULL && own->name != NULL && n < 23; own++)
                 options[n++] = *own;
         for (int i = 1; i < argc; i++) {
@@ -231,7 +232,21 @@ void workload_sleep_msec(uint64_t msec) {
         wait_for(&stopping, msec);
 }
 
+/* When this thread's operation was due, with --rate. */
+static _Thread_local uint64_t due_usec;
+
+/* Operations that are due within the same millisecond are made together. */
+static void wait_until_due(void) {
+        uint64_t now = workload_now_usec();
+
+        due_usec = due_usec > 0 ? due_usec + workload->threads * 1000000 / workload->rate : now;
+        if (due_usec > now + 1000)
+                workload_sleep_msec((due_usec - now) / 1000);
+}
+
 bool workload_goes_on(uint64_t done) {
+        if (workload->rate > 0)
+                wait_until_due();
         if (stopping)
                 return false;
         if (workload->seconds > 0)
@@ -270,6 +285,7 @@ static void *crew_thread(void *argument) {
                 void *body_argument = crew.argument;
                 pthread_mutex_unlock(&crew.lock);
 
+                due_usec = 0;
                 body(index, body_argument);
 
                 pthread_mutex_lock(&crew.lock);
@@ -339,6 +355,8 @@ static uint64_t bucket_start(unsigned bucket) {
 }
 
 void workload_count(uint64_t started_usec) {
+        if (due_usec > 0 && due_usec < started_usec)
+                started_usec = due_usec;
         uint64_t usec = workload_now_usec() - started_usec;
         unsigned bucket = bucket_of(usec);
 
