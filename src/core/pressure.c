@@ -75,6 +75,10 @@ size_t pressure_plan(
         return n;
 }
 
+bool pressure_is_short(uint64_t used_bytes, uint64_t limit_bytes) {
+        return limit_bytes != MG_UNKNOWN && used_bytes >= mg_scale(limit_bytes, 3, 4);
+}
+
 bool pressure_is_poor_reclaim(
                 const struct mg_pressure_reading *before,
                 const struct mg_pressure_reading *now) {

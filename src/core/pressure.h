@@ -27,6 +27,12 @@ size_t pressure_plan(
 /* Whether PATH is at the place or below it. */
 bool pressure_is_at(const char *path, const char *place, size_t length);
 
+/*
+ * Whether a place with this limit (MG_UNKNOWN: none) is short of memory itself. Else what stalls there is something below it, at a limit
+ * of its own, which is no business of its neighbours.
+ */
+bool pressure_is_short(uint64_t used_bytes, uint64_t limit_bytes);
+
 /* Counters that only grow, and the share of time in which nothing could run; each may be MG_UNKNOWN. */
 struct mg_pressure_reading {
         uint64_t high_events; /* "high" of memory.events */

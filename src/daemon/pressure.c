@@ -19,6 +19,7 @@
 #include "daemon/tick.h"
 #include "daemon/unit.h"
 #include "host/cgroup_tree.h"
+#include "host/meminfo.h"
 #include "host/psi.h"
 
 /* Each is a descriptor, and on kernels before 6.5 a kernel thread for its cgroup. Those at the top see what the rest would have seen. */
@@ -36,12 +37,16 @@
 /* Room for "PSI of " and a path, which is cut where it is longer. */
 #define ORIGIN_TEXT_MAX 512
 
+/* It has under 2 KiB on 6.18. */
+#define MEMINFO_TEXT_MAX 8192
+
 struct trigger {
         struct pressure *pressure;
         char *path; /* "": the host */
         int fd;
         sd_event_source *source; /* NULL: could not be armed */
         uint64_t told_usec;      /* 0: never */
+        bool is_short; /* the place itself is short of memory, as of when it was last set off */
         bool wanted;
 };
 
@@ -90,12 +95,52 @@ static bool is_below(const struct unit *unit, const struct trigger *trigger) {
         return length == 0 || (unit->path && pressure_is_at(unit->path, trigger->path, length));
 }
 
+/* No trigger further down sees the unit: its own, or what has to stand in where that could not be armed. */
+static bool is_closest(const struct unit *unit, const struct trigger *trigger) {
+        const struct pressure *pressure = trigger->pressure;
+
+        for (size_t i = 0; i < pressure->n_triggers; i++) {
+                const struct trigger *other = pressure->triggers[i];
+
+                if (other->source && strlen(other->path) > strlen(trigger->path) &&
+                    is_below(unit, other))
+                        return false;
+        }
+        return true;
+}
+
+static bool host_is_short(void) {
+        char text[MEMINFO_TEXT_MAX];
+        uint64_t total, available;
+
+        return file_read_at(AT_FDCWD, "/proc/meminfo", text, sizeof(text)) < 0 ||
+               meminfo_parse(text, &total, &available) < 0 ||
+               pressure_is_short(total - available, total);
+}
+
+/* Where that cannot be seen it is: pressure is never overlooked. */
+static bool place_is_short(const struct trigger *trigger) {
+        MG_CLEANUP(file_closep) int dir_fd = -EBADF;
+        struct mg_memory memory;
+
+        if (trigger->path[0] == '\0')
+                return host_is_short();
+        dir_fd = cgroup_open_directory(trigger->pressure->manager->cgroup_root, trigger->path);
+        return dir_fd < 0 || cgroup_limits(&(struct mg_cgroup){ .dir_fd = dir_fd }, &memory) < 0 ||
+               pressure_is_short(memory.current_bytes, MG_MIN(memory.high_bytes, memory.max_bytes));
+}
+
+/* Pressure of a cgroup counts in all above it: it is for the units below only where it began at the place, or nobody is closer. */
+static bool is_meant(const struct unit *unit, const struct trigger *trigger) {
+        return is_below(unit, trigger) && (trigger->is_short || is_closest(unit, trigger));
+}
+
 /* Marks the units at the place. Returns whether one of them was not under pressure before. */
 static bool mark_units(const struct trigger *trigger, uint64_t now_usec) {
         bool is_news = false;
 
         for (struct unit *u = unit_first(trigger->pressure->manager); u; u = unit_next(u)) {
-                if (!pressure_concerns(u) || !is_below(u, trigger))
+                if (!pressure_concerns(u) || !is_meant(u, trigger))
                         continue;
                 is_news |= !pressure_is_on(u, now_usec);
                 u->pressure.until_usec = now_usec + PRESSURE_LASTS_USEC;
@@ -110,7 +155,7 @@ static uint64_t freeable_at(const struct trigger *trigger) {
         for (struct unit *u = unit_first(trigger->pressure->manager); u; u = unit_next(u)) {
                 const struct mg_account *account = &u->decision.account;
 
-                if (pressure_concerns(u) && is_below(u, trigger) &&
+                if (pressure_concerns(u) && is_meant(u, trigger) &&
                     u->config.mode == MG_MODE_TRIM && account->known &&
                     account->freeable_bytes >= u->config.min_gain_bytes)
                         sum = mg_add_cap(sum, account->freeable_bytes);
@@ -140,27 +185,13 @@ static void tell_place(struct trigger *trigger, uint64_t now_usec) {
         });
 }
 
-/* No trigger further down sees the unit: its own, or what has to stand in where that could not be armed. */
-static bool is_closest(const struct unit *unit, const struct trigger *trigger) {
-        const struct pressure *pressure = trigger->pressure;
-
-        for (size_t i = 0; i < pressure->n_triggers; i++) {
-                const struct trigger *other = pressure->triggers[i];
-
-                if (other->source && strlen(other->path) > strlen(trigger->path) &&
-                    is_below(unit, other))
-                        return false;
-        }
-        return true;
-}
-
 static void tell_clients(const struct trigger *trigger) {
         struct manager *manager = trigger->pressure->manager;
 
         if (provider_clients(manager->provider) == 0)
                 return;
         for (struct unit *u = unit_first(manager); u; u = unit_next(u))
-                if (u->clients.n > 0 && is_below(u, trigger))
+                if (u->clients.n > 0 && is_meant(u, trigger))
                         provider_mark(u,
                                       is_closest(u, trigger) ? MG_PRESSURE_OWN : MG_PRESSURE_ABOVE);
         (void) provider_tell(manager->provider);
@@ -177,6 +208,7 @@ static int on_trigger(sd_event_source *source, int fd, uint32_t events, void *us
                 pressure->retry_usec = MG_MIN(pressure->retry_usec, now_usec + RETRY_USEC);
                 return 0;
         }
+        trigger->is_short = place_is_short(trigger);
         if (mark_units(trigger, now_usec))
                 tick_between(pressure->manager, EXTRA_TICK_USEC);
         tell_clients(trigger);

@@ -75,6 +75,16 @@ static void place_of_a_path(void **state) {
                                 rows[i].at);
 }
 
+static void short_of_memory(void **state) {
+        assert_false(pressure_is_short(74, 100));
+        assert_true(pressure_is_short(75, 100));
+        assert_true(pressure_is_short(200, 100));
+        assert_true(pressure_is_short(0, 0));
+        /* No limit; what is used is not known. */
+        assert_false(pressure_is_short(UINT64_MAX - 1, MG_UNKNOWN));
+        assert_true(pressure_is_short(MG_UNKNOWN, 100));
+}
+
 static void poor_reclaim(void **state) {
         static const struct {
                 struct mg_pressure_reading before, now;
@@ -146,6 +156,7 @@ int main(void) {
                 cmocka_unit_test(plan_is_shallow_first_and_each_once),
                 cmocka_unit_test(plan_of_odd_paths),
                 cmocka_unit_test(place_of_a_path),
+                cmocka_unit_test(short_of_memory),
                 cmocka_unit_test(poor_reclaim),
                 cmocka_unit_test(live_over_limit),
         };

@@ -74,6 +74,28 @@ def c14():
         expect(anon(unit) > 100 * MIB, 'the case is not what it should be')
 
 
+def stalled_permyriad(path):
+    """Of the last ten seconds."""
+    return round(100 * float(read(path).split('avg10=')[1].split()[0]))
+
+
+@check('pressure: a unit at its own limit makes no other due, though the pressure counts in its slice and the host')
+def neighbour():
+    need_psi()
+    limit = (f'MemoryHigh={24 * MIB}', 'MemorySwapMax=0')
+    bystander = f'{WORKLOADS}/c1-arenas --blocks=1024'
+    with service('bystander.service', bystander, ONLY_PRESSURE + '\nWhen=pressure') as unit:
+        wait_until(lambda: (r := known_status(unit)) and (r['retained_bytes'] or 0) > 100 * MIB, 'it retains', 180)
+        with service('stalled.service', f'{WORKLOADS}/c4-leak --size=1M --rate=8M --period=100000', ONLY_PRESSURE, properties=limit) as other:
+            slice_of = os.path.dirname(cgroup(other))
+            for place in (cgroup(other) + '/memory.pressure', slice_of + '/memory.pressure', '/proc/pressure/memory'):
+                wait_until(lambda: stalled_permyriad(place) > 2000, lambda: f'{place} shows it: {read(place)}', 240)
+            run('sleep', '10')
+            expect(stalled_permyriad('/proc/pressure/memory') > 1000, 'the case is not what it should be')
+        expect_equal(trims_of(unit), [], 'trims of the bystander')
+        expect(anon(unit) > 100 * MIB, 'the case is not what it should be')
+
+
 @check('pressure: a unit whose pressure files are off: one notice, thresholds go on')
 def off():
     need_psi()
