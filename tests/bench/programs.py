@@ -24,6 +24,7 @@ from harness import MIB, Failure, World, rss_anon, wait_until
 NOBODY = 65534
 POLICY = "[Default]\nMaxPause=2s\n"
 READY_SECONDS = 45  # Java compiles first
+ANSWER_SECONDS = 60
 TERM_WAIT = 20
 REST_SECONDS = 5
 
@@ -112,7 +113,7 @@ def free_port():
 
 def get(port, path="/", times=1):
     """The status and length of the answer to the last of so many requests on one connection."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
     for _ in range(times):
         connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
         answer = connection.getresponse()
@@ -195,7 +196,7 @@ class Redis(Program):
                 "--lazyfree-lazy-user-flush", "no"]
 
     def ask(self, *words):
-        done = subprocess.run([self.cli, "-p", str(self.port), *words], capture_output=True, text=True, timeout=60, check=False,
+        done = subprocess.run([self.cli, "-p", str(self.port), *words], capture_output=True, text=True, timeout=ANSWER_SECONDS, check=False,
                               env={**os.environ, **self.environment})
         return done.stdout.strip()
 
@@ -281,7 +282,7 @@ class Postgres(Program):
         return [self.psql, "-h", self.directory, "-p", str(self.port), "-U", "bench", "-At", "postgres"]
 
     def ask(self, text):
-        return subprocess.run([*self.connect(), "-c", text], capture_output=True, text=True, timeout=60, check=False).stdout.strip()
+        return subprocess.run([*self.connect(), "-c", text], capture_output=True, text=True, timeout=ANSWER_SECONDS, check=False).stdout.strip()
 
     def load(self):
         """A pool of connections that stay: what each backend has sorted and hashed, it has freed."""
@@ -377,10 +378,10 @@ def count_threads(pids):
 
 
 class Look:
-    """What memguard sees of a program and brings: called between its load and its end."""
+    """What memguard sees of a program and brings: called between its load and its end. ANON: the bytes of a process tree."""
 
-    def __init__(self, world):
-        self.world, self.cells, self.results = world, None, set()
+    def __init__(self, world, anon=anon_of):
+        self.world, self.anon, self.cells, self.results = world, anon, None, set()
 
     def trim(self, unit):
         """The reply, whatever it was."""
@@ -391,12 +392,12 @@ class Look:
 
     def __call__(self, pid):
         pids = tree(pid)
-        wait_until("an agent is there", lambda: loaded_rows(self.world, pids), 20)
+        wait_until("an agent is there", lambda: loaded_rows(self.world, pids), READY_SECONDS)
         time.sleep(REST_SECONDS)
         rows = loaded_rows(self.world, pids)
-        before = anon_of(pid)
+        before = self.anon(pid)
         done = [self.trim(unit) for unit in sorted({row["unit"] for row in rows})]
-        after = anon_of(pid)
+        after = self.anon(pid)
         self.gained = before - after
         self.cells = (describe_allocators(rows), f"{len(rows)}/{len(pids)}", str(count_threads(pids)), f"{before / MIB:.0f}M", sum_live(rows),
                       f"{after / MIB:.0f}M", f"{self.gained / MIB:.0f}M", f"{max(row['pause_usec'] or 0 for row in done) / 1000:.1f}ms")
@@ -409,8 +410,14 @@ def why_little(program, look):
     return "; ".join(text for text in (refusals, program.reason) if text)
 
 
+def cells_of(name, program, look, plain, with_agent):
+    """Whether it ran the same, and its line."""
+    is_same = plain == with_agent
+    verdict = f"same ({plain.code})" if is_same else f"DIFFERS: {plain} and {with_agent}"
+    return is_same, (name, *look.cells, verdict, why_little(program, look))
+
+
 def bench_one(build, name, root):
-    """The cells of its line."""
     with tempfile.TemporaryDirectory(prefix="memguard-bench-") as directory:
         def fresh(number):
             path = os.path.join(directory, str(number))
@@ -429,17 +436,16 @@ def bench_one(build, name, root):
                                            "MEMGUARD_THREAD": program.thread}, look)
         finally:
             world.close()
-    is_same = plain == with_agent
-    verdict = f"same ({plain.code})" if is_same else f"DIFFERS: {plain} and {with_agent}"
-    return is_same, (name, *look.cells, verdict, why_little(program, look))
+    return cells_of(name, program, look, plain, with_agent)
 
 
-def bench(build, root, names):
+def bench(names, measure):
+    """A table of what MEASURE(name) says of each: whether it ran the same, and its cells. Returns whether all did."""
     lines, failed = [("PROGRAM", "ALLOCATORS", "AGENTS", "THREADS", "ANON", "LIVE", "AFTER", "GAINED", "PAUSE", "EXIT, ANSWERS", "WHY LITTLE")], False
     for name in names or PROGRAMS:
         started = time.monotonic()
         try:
-            is_same, cells = bench_one(build, name, root)
+            is_same, cells = measure(name)
             failed |= not is_same
         except Missing as reason:
             cells = (name, f"left out: {reason}")
