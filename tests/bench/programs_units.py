@@ -150,6 +150,7 @@ class ShippedHaproxy(Server, Haproxy):
 
 class ShippedPostgres(Server, Postgres):
     """Debian's pg_ctlcluster clears the environment, so enroll refuses: the cluster's file `environment` is the way."""
+    environment_before = None
 
     def cluster(self):
         return next(iter(glob.glob("/etc/postgresql/*/main")), None)
@@ -175,7 +176,8 @@ class ShippedPostgres(Server, Postgres):
               "".join("{} = '{}'\n".format(*variable.split("=")) for variable in agent_variables(self)))
 
     def withdraw(self, unit):
-        write(f"{self.cluster()}/environment", self.environment_before)
+        if self.environment_before is not None:
+            write(f"{self.cluster()}/environment", self.environment_before)
 
     def connect(self):
         return ["runuser", "-u", "postgres", "--", "psql", "-X", "-At", "postgres"]
