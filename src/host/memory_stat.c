@@ -67,17 +67,37 @@ void memory_unknown(struct mg_memory *ret_memory) {
         memset(ret_memory, 0xff, sizeof(*ret_memory));
 }
 
+/* Most lines are of no use: their keys' lengths alone tell that. */
+static uint32_t lengths_of_keys(void) {
+        uint32_t lengths = 0;
+
+        for (size_t i = 0; i < MG_ELEMENTS(stat_keys); i++)
+                lengths |= UINT32_C(1) << stat_keys[i].length;
+        return lengths;
+}
+
+static size_t find_key(const struct keyed_line *line) {
+        size_t i = 0;
+
+        while (i < MG_ELEMENTS(stat_keys) && !has_key(line, stat_keys[i].key, stat_keys[i].length))
+                i++;
+        return i;
+}
+
 void memory_stat_parse(const char *text, struct mg_memory *memory) {
+        const uint32_t lengths = lengths_of_keys();
+        uint32_t missing = (UINT32_C(1) << MG_ELEMENTS(stat_keys)) - 1;
         struct keyed_line line;
 
-        while (take_line(&text, &line)) {
-                for (size_t i = 0; i < MG_ELEMENTS(stat_keys); i++) {
-                        if (!has_key(&line, stat_keys[i].key, stat_keys[i].length))
-                                continue;
-                        uint64_t *slot = (uint64_t *) ((char *) memory + stat_keys[i].offset);
-                        (void) parse_u64_span(line.value, line.value_length, slot);
-                        break;
-                }
+        while (missing != 0 && take_line(&text, &line)) {
+                if (line.key_length >= 32 || !(lengths >> line.key_length & 1))
+                        continue;
+                size_t i = find_key(&line);
+                if (i == MG_ELEMENTS(stat_keys))
+                        continue;
+                uint64_t *slot = (uint64_t *) ((char *) memory + stat_keys[i].offset);
+                (void) parse_u64_span(line.value, line.value_length, slot);
+                missing &= ~(UINT32_C(1) << i);
         }
 }
 
