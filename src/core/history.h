@@ -47,6 +47,7 @@ struct mg_history_round {
         uint32_t pause_usec;
         uint8_t result; /* enum mg_outcome_result */
         uint8_t reason; /* enum mg_reason */
+        uint16_t unused;
 };
 
 struct mg_history {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A unit's files; see state_file.h. The first line of a state file says whose life it tells of, the rest is core/state.h's
- * text, which has its own version and checksum.
+ * A unit's files; see state_file.h. The first line says whose life a file tells of; the rest is core/state.h's text or
+ * core/history_image.h's bytes, each with its own version and checksum.
  */
 #include "daemon/state_file.h"
 
@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "core/history_image.h"
 #include "core/state.h"
 #include "daemon/manager.h"
 #include "daemon/process.h"
@@ -24,14 +25,16 @@
 #include "host/cleanup.h"
 #include "host/clock.h"
 
-#define STATE_SUFFIX ".state"
+#define STATE_SUFFIX   ".state"
+#define HISTORY_SUFFIX ".history"
 
 /* Processes that a state file without a cgroup is recognised by. */
 #define PROCESSES_MAX 16
 
 /* boot id, key, inode, InvocationID, processes: a line. */
 #define IDENTITY_MAX 2048
-#define FILE_MAX     (IDENTITY_MAX + MG_STATE_TEXT_MAX)
+#define BODY_MAX     MG_STATE_TEXT_MAX
+_Static_assert(sizeof(struct mg_history_image) <= BODY_MAX, "a history does not fit");
 
 #define FILE_NAME_MAX 64
 
@@ -111,16 +114,21 @@ static int check_identity(struct unit *unit, const char *line) {
         return 0;
 }
 
-int state_file_load(struct unit *unit) {
-        struct manager *manager = unit->manager;
+/* *RET_TEXT is the file, owned by the caller, and *RET_BODY what follows its first line. */
+static int load(struct unit *unit,
+                const char *suffix,
+                char **ret_text,
+                char **ret_body,
+                size_t *ret_length) {
         MG_CLEANUP(freep) char *text = NULL;
         char name[FILE_NAME_MAX];
         size_t length;
         char *body;
         int r;
 
-        name_file(name, unit->path ?: unit->name, STATE_SUFFIX);
-        r = store_file_read(manager->units_dir_fd, name, FILE_MAX, &text, &length);
+        name_file(name, unit->path ?: unit->name, suffix);
+        r = store_file_read(
+                        unit->manager->units_dir_fd, name, IDENTITY_MAX + BODY_MAX, &text, &length);
         if (r < 0)
                 return r;
         body = memchr(text, '\n', length);
@@ -130,15 +138,16 @@ int state_file_load(struct unit *unit) {
         r = check_identity(unit, text);
         if (r < 0)
                 return r;
-        return state_decode(body, length - (body - text), manager_now(manager), &unit->policy);
+        *ret_length = length - (size_t) (body - text);
+        *ret_body = body;
+        *ret_text = MG_TAKE(text);
+        return 0;
 }
 
-int state_file_save(const struct unit *unit) {
-        char buffer[FILE_MAX];
+static int save(const struct unit *unit, const char *suffix, const void *body, size_t body_length) {
+        char buffer[IDENTITY_MAX + BODY_MAX];
         char name[FILE_NAME_MAX];
         struct mg_text text;
-        size_t length;
-        int r;
 
         text_init(&text, buffer, IDENTITY_MAX);
         put_identity(&text, unit);
@@ -147,26 +156,67 @@ int state_file_save(const struct unit *unit) {
         text_put_char(&text, '\n');
         if (text.overflow)
                 return -ENAMETOOLONG;
-        r =
-                        state_encode(&unit->policy, manager_now(unit->manager),
-                                     buffer + text.length, sizeof(buffer) - text.length, &length);
-        if (r < 0)
-                return r;
-        name_file(name, unit->path ?: unit->name, STATE_SUFFIX);
-        return store_file_replace(unit->manager->units_dir_fd, name, buffer, text.length + length);
+        memcpy(buffer + text.length, body, body_length);
+        name_file(name, unit->path ?: unit->name, suffix);
+        return store_file_replace(
+                        unit->manager->units_dir_fd, name, buffer, text.length + body_length);
 }
 
-void state_file_remove(const struct unit *unit) {
+int state_file_load(struct unit *unit) {
+        MG_CLEANUP(freep) char *text = NULL;
+        size_t length;
+        char *body;
+        int r = load(unit, STATE_SUFFIX, &text, &body, &length);
+
+        if (r < 0)
+                return r;
+        return state_decode(body, length, manager_now(unit->manager), &unit->policy);
+}
+
+int state_file_save(const struct unit *unit) {
+        char body[MG_STATE_TEXT_MAX];
+        size_t length;
+        int r = state_encode(
+                        &unit->policy, manager_now(unit->manager), body, sizeof(body), &length);
+
+        return r < 0 ? r : save(unit, STATE_SUFFIX, body, length);
+}
+
+int history_file_load(struct unit *unit) {
+        MG_CLEANUP(freep) char *text = NULL;
+        size_t length;
+        char *body;
+        int r = load(unit, HISTORY_SUFFIX, &text, &body, &length);
+
+        if (r < 0)
+                return r;
+        return history_image_restore(body, length, manager_now(unit->manager), &unit->history);
+}
+
+int history_file_save(const struct unit *unit) {
+        struct mg_history_image image;
+
+        history_image_make(&unit->history, &image);
+        return save(unit, HISTORY_SUFFIX, &image, sizeof(image));
+}
+
+static void remove_file(const struct unit *unit, const char *suffix) {
         char name[FILE_NAME_MAX];
 
-        name_file(name, unit->path ?: unit->name, STATE_SUFFIX);
+        name_file(name, unit->path ?: unit->name, suffix);
         (void) unlinkat(unit->manager->units_dir_fd, name, 0);
+}
+
+void state_files_remove(const struct unit *unit) {
+        remove_file(unit, STATE_SUFFIX);
+        remove_file(unit, HISTORY_SUFFIX);
 }
 
 static bool is_ours(const char *name) {
         const char *dot = strrchr(name, '.');
 
-        return dot && (mg_streq(dot, STATE_SUFFIX) || mg_streq(dot, ".new"));
+        return dot && (mg_streq(dot, STATE_SUFFIX) || mg_streq(dot, HISTORY_SUFFIX) ||
+                       mg_streq(dot, ".new"));
 }
 
 void state_files_purge(int dir_fd, unsigned long long age_usec) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A unit's policy state over a restart of the daemon: one file a unit in the runtime directory, so that a damaged one costs its
- * own unit alone. Layer: daemon; logs nothing.
+ * A unit's policy state and its history over a restart of the daemon: two files a unit in the runtime directory, so that a damaged one
+ * costs its own unit alone. Layer: daemon; logs nothing.
  */
 #pragma once
 
@@ -13,7 +13,13 @@ struct unit;
  */
 int state_file_load(struct unit *unit);
 int state_file_save(const struct unit *unit);
-void state_file_remove(const struct unit *unit);
+
+/* The same for its history; what the unit has of one already goes on top. */
+int history_file_load(struct unit *unit);
+int history_file_save(const struct unit *unit);
+
+/* Both. */
+void state_files_remove(const struct unit *unit);
 
 /* Removes what nobody will read any more: files not written for AGE_USEC. */
 void state_files_purge(int dir_fd, unsigned long long age_usec);

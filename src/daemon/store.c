@@ -168,9 +168,11 @@ void store_load_state(struct unit *unit) {
         if (unit->manager->units_dir_fd < 0 || unit->state_settled || !is_young)
                 return;
         r = state_file_load(unit);
+        tell_ignored(unit, r);
         /* Of another life so far: the process that proves the contrary may still reconnect. */
         unit->state_settled = r != -ESTALE;
-        tell_ignored(unit, r);
+        if (unit->state_settled)
+                tell_ignored(unit, history_file_load(unit));
 }
 
 void store_save_unit(struct unit *unit) {
@@ -179,7 +181,11 @@ void store_save_unit(struct unit *unit) {
 
         unit->state_settled = true;
         unit->saved_usec = manager_now(unit->manager);
-        /* What was seen of a unit without an agent is seen again soon. */
+        if (unit->manager->units_dir_fd >= 0)
+                r = history_file_save(unit);
+        if (r < 0)
+                tell_failure(unit->manager, "what was seen", r);
+        /* What could be learned of a unit without an agent is soon learned again. */
         if (unit->n_agents == 0)
                 return;
         if (unit->manager->units_dir_fd >= 0)
@@ -212,7 +218,7 @@ void store_save_all(struct manager *manager) {
 
 void store_forget_unit(struct unit *unit) {
         if (unit->manager->units_dir_fd >= 0)
-                state_file_remove(unit);
+                state_files_remove(unit);
 }
 
 /* Names that were paused before and are not loaded now stay paused, unless everything was resumed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What outlives the daemon: each unit's policy state (runtime directory), its costs and what an operator has paused (state
+ * What outlives the daemon: each unit's policy state and history (runtime directory), its costs and what an operator has paused (state
  * directory). Layer: daemon.
  *
  * Files are replaced whole or not at all. A damaged one is reported, left aside and costs what it held; a full disk
@@ -18,7 +18,7 @@ struct unit;
 int store_open(struct manager *manager);
 void store_close(struct manager *manager);
 
-/* What is known of a new unit by its name: paused, costs. And, once its identity is complete, its policy state. */
+/* What is known of a new unit by its name: paused, costs. And, once its identity is complete, its policy state and history. */
 void store_load_unit(struct unit *unit);
 void store_load_state(struct unit *unit);
 

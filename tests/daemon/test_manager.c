@@ -346,6 +346,7 @@ static void spoil_states(const struct fixture *f) {
 static void test_learned_lasts(void **state) {
         static const enum fake_behaviour good[] = { FAKE_GOOD, FAKE_GOOD };
         struct fixture *f = *state;
+        struct mg_history_trim trim;
         uint64_t gain;
 
         start_fakes(f, good, 2);
@@ -355,6 +356,8 @@ static void test_learned_lasts(void **state) {
         restart(f, 2);
         assert_int_equal(unit_here(f)->policy.trims, 1);
         assert_int_equal(unit_here(f)->policy.last_gain_bytes, gain);
+        assert_true(history_get_trim(&unit_here(f)->history, 0, &trim));
+        assert_false(history_get_trim(&unit_here(f)->history, 1, &trim));
 
         /* A damaged file costs what it held. */
         f->manager = manager_free(f->manager);
@@ -363,6 +366,7 @@ static void test_learned_lasts(void **state) {
         while (!all_told(f, 2))
                 run_once(f);
         assert_int_equal(unit_here(f)->policy.trims, 0);
+        assert_true(history_get_trim(&unit_here(f)->history, 0, &trim));
 
         /* Another process of the same name is another life. */
         trim_now(f);
@@ -375,6 +379,7 @@ static void test_learned_lasts(void **state) {
                 run_once(f);
         assert_int_equal(unit_here(f)->policy.trims, 0);
         assert_int_equal(unit_here(f)->policy.last_gain_bytes, 0);
+        assert_false(history_get_trim(&unit_here(f)->history, 0, &trim));
 }
 
 /* No runtime directory to write to any more: the daemon goes on. */

@@ -78,6 +78,18 @@ def history_has_samples_and_trims(world):
 
 
 @test
+def history_lasts_over_a_restart_of_the_daemon(world):
+    trimmed(world)
+    before = wait_until("there are samples and a trim", lambda: (h := world.json("history", "web.process"))["trims"] and h["samples"] and h)
+    world.stop()
+    world.start()
+    world.wait_status("is back", "web.process", lambda row: row["agents"] == 1)
+    after = wait_until("its history is back", lambda: (h := world.json("history", "web.process"))["trims"] and h)
+    check_equal("trims", [trim["gain_bytes"] for trim in after["trims"]], [trim["gain_bytes"] for trim in before["trims"]])
+    check(abs(after["samples"][0]["at_usec"] - before["samples"][0]["at_usec"]) < 1e6, f"the first sample: {before['samples'][0]}, {after['samples'][0]}")
+
+
+@test
 def history_since(world):
     trimmed(world)
     wait_until("there is a trim", lambda: world.json("history", "web.process")["trims"])
