@@ -63,11 +63,14 @@ int history_image_restore(
                 struct mg_history *history) {
         struct mg_history_image image;
 
-        if (length != sizeof(image))
-                return -EPROTONOSUPPORT;
-        memcpy(&image, bytes, sizeof(image));
+        if (length < sizeof(image.version))
+                return -EBADMSG;
+        memcpy(&image.version, bytes, sizeof(image.version));
         if (image.version != VERSION)
                 return -EPROTONOSUPPORT;
+        if (length != sizeof(image))
+                return -EBADMSG;
+        memcpy(&image, bytes, sizeof(image));
         if (image.checksum != checksum_of(&image) || !has_known_rounds(&image.history))
                 return -EBADMSG;
         if (!is_of_the_past(&image.history, now_usec))

@@ -11,6 +11,7 @@
 #include "daemon/identity.h"
 #include "daemon/manager.h"
 #include "daemon/process.h"
+#include "daemon/store.h"
 #include "daemon/unit.h"
 #include "host/proc.h"
 
@@ -59,9 +60,13 @@ int discovery_add_process(struct unit *unit, pid_t pid, uid_t uid) {
                 r = -EEXIST;
         else
                 r = process_new(unit, &proc, uid, &process);
-        if (r < 0)
+        if (r < 0) {
                 proc_close(&proc);
-        return r;
+                return r;
+        }
+        if (unit->source == MG_SOURCE_PROC)
+                store_load_state(unit);
+        return 0;
 }
 
 static int visit_process(void *userdata, pid_t pid) {

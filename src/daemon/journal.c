@@ -368,13 +368,13 @@ void journal_resumed(const struct mg_journal_unit *unit, uid_t sender_uid) {
                        one ? "resumed" : "all trimming resumed");
 }
 
-void journal_state_ignored(const char *file, const char *why) {
+void journal_state_ignored(const char *file, const char *lost, const char *why) {
         struct mg_record record;
 
         if (!entry_begin(&record, MG_EVENT_STATE_IGNORED, LOG_WARNING))
                 return;
         record_string(&record, "MEMGUARD_STATE_FILE", file);
-        record_say(&record, "%s: %s; what was learned before is not used", file, why);
+        record_say(&record, "%s: %s; the %s kept before is not used", file, why, lost);
         entry_end(&record);
 }
 

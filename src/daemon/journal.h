@@ -257,8 +257,8 @@ struct mg_journal_statistics_large {
 };
 void journal_statistics_large(const struct mg_journal_statistics_large *event);
 
-/* A damaged or foreign state file is left aside. */
-void journal_state_ignored(const char *file, const char *why);
+/* A damaged or foreign file, which held LOST ("history"), is left aside. FILE may be the name of the unit that it was for. */
+void journal_state_ignored(const char *file, const char *lost, const char *why);
 
 /* A unit (name NULL: the host) is measured through /proc instead of its cgroup. */
 void journal_source(const struct mg_journal_unit *unit, enum mg_source source, const char *why);

@@ -118,21 +118,30 @@ static bool host_is_short(void) {
                pressure_is_short(total - available, total);
 }
 
-/* Where that cannot be seen it is: pressure is never overlooked. */
-static bool place_is_short(const struct trigger *trigger) {
-        MG_CLEANUP(file_closep) int dir_fd = -EBADF;
+static bool cgroup_is_short(const struct manager *manager, const char *path) {
+        MG_CLEANUP(file_closep) int dir_fd = cgroup_open_directory(manager->cgroup_root, path);
         struct mg_memory memory;
 
-        if (trigger->path[0] == '\0')
-                return host_is_short();
-        dir_fd = cgroup_open_directory(trigger->pressure->manager->cgroup_root, trigger->path);
         return dir_fd < 0 || cgroup_limits(&(struct mg_cgroup){ .dir_fd = dir_fd }, &memory) < 0 ||
                pressure_is_short(memory.current_bytes, MG_MIN(memory.high_bytes, memory.max_bytes));
 }
 
-/* Pressure of a cgroup counts in all above it: it is for the units below only where it began at the place, or nobody is closer. */
+/* Where that cannot be seen it is: pressure is never overlooked. The root has a limit where it is a container's. */
+static bool place_is_short(const struct trigger *trigger) {
+        const struct manager *manager = trigger->pressure->manager;
+
+        if (trigger->path[0] != '\0')
+                return cgroup_is_short(manager, trigger->path);
+        return host_is_short() || (manager->use_cgroups && cgroup_is_short(manager, "/"));
+}
+
+/*
+ * Pressure of a cgroup counts in all above it: it is for the units below only where it began at the place, or where the place stands
+ * in for a trigger of the unit's own.
+ */
 static bool is_meant(const struct unit *unit, const struct trigger *trigger) {
-        return is_below(unit, trigger) && (trigger->is_short || is_closest(unit, trigger));
+        return is_below(unit, trigger) &&
+               (trigger->is_short || (is_watched(unit) && is_closest(unit, trigger)));
 }
 
 /* Marks the units at the place. Returns whether one of them was not under pressure before. */

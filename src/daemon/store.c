@@ -66,7 +66,7 @@ static void load_costs(struct manager *manager) {
         if (r >= 0)
                 r = strlen(text) == length ? costs_decode(&manager->store->costs, text) : -EBADMSG;
         if (r < 0 && r != -ENOENT)
-                journal_state_ignored(COSTS_FILE, strerror(-r));
+                journal_state_ignored(COSTS_FILE, "table of costs", strerror(-r));
 }
 
 static void save_costs(struct manager *manager) {
@@ -100,7 +100,7 @@ static void load_pauses(struct manager *manager) {
                                         &manager->store->pauses, &length);
 
         if (r < 0 && r != -ENOENT)
-                journal_state_ignored(PAUSES_FILE, strerror(-r));
+                journal_state_ignored(PAUSES_FILE, "list of pauses", strerror(-r));
         manager->paused_by_hand = has_line(manager->store->pauses, EVERYTHING);
 }
 
@@ -151,9 +151,18 @@ void store_close(struct manager *manager) {
         free(MG_TAKE(manager->store));
 }
 
-static void tell_ignored(const struct unit *unit, int error) {
-        if (error < 0 && error != -ENOENT && error != -ESTALE)
-                journal_state_ignored(unit->name, strerror(-error));
+/* Returns whether nothing else is to be expected. Of another life so far: the process that proves the contrary may still reconnect. */
+static bool settle(const struct unit *unit, int loaded, const char *what) {
+        if (loaded < 0 && loaded != -ENOENT && loaded != -ESTALE)
+                journal_state_ignored(unit->name, what, strerror(-loaded));
+        return loaded != -ESTALE;
+}
+
+static bool settle_history(struct unit *unit) {
+        int r = history_file_load(unit);
+
+        /* After an upgrade every unit of the host may have one. */
+        return settle(unit, r == -EPROTONOSUPPORT ? -ENOENT : r, "history");
 }
 
 void store_load_unit(struct unit *unit) {
@@ -163,16 +172,13 @@ void store_load_unit(struct unit *unit) {
 
 void store_load_state(struct unit *unit) {
         bool is_young = manager_now(unit->manager) - unit->created_usec < LOAD_WINDOW_USEC;
-        int r;
 
-        if (unit->manager->units_dir_fd < 0 || unit->state_settled || !is_young)
+        if (unit->manager->units_dir_fd < 0 || !is_young)
                 return;
-        r = state_file_load(unit);
-        tell_ignored(unit, r);
-        /* Of another life so far: the process that proves the contrary may still reconnect. */
-        unit->state_settled = r != -ESTALE;
-        if (unit->state_settled)
-                tell_ignored(unit, history_file_load(unit));
+        if (!unit->state_settled)
+                unit->state_settled = settle(unit, state_file_load(unit), "state");
+        if (!unit->history_settled)
+                unit->history_settled = settle_history(unit);
 }
 
 void store_save_unit(struct unit *unit) {
@@ -180,6 +186,7 @@ void store_save_unit(struct unit *unit) {
         int r = 0;
 
         unit->state_settled = true;
+        unit->history_settled = true;
         unit->saved_usec = manager_now(unit->manager);
         if (unit->manager->units_dir_fd >= 0)
                 r = history_file_save(unit);

@@ -237,6 +237,7 @@ void unit_start_afresh(struct unit *unit) {
         forget(unit);
         store_forget_unit(unit);
         unit->state_settled = true;
+        unit->history_settled = true;
         store_load_unit(unit);
 }
 

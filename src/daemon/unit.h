@@ -101,6 +101,7 @@ struct unit {
         uint64_t mark; /* of the last discovery that saw it */
         bool configured;
         bool state_settled; /* what an earlier daemon saved has been taken up, or never will be */
+        bool history_settled;
         uint64_t saved_usec;
 };
 

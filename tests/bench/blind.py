@@ -79,7 +79,7 @@ def run_load(build, name, variant, seconds, paced):
     world = World(build)
     try:
         options, rate = LOADS[name]
-        arguments = [f"--seconds={seconds}", *options, *([f"--rate={rate}"] if paced else [])]
+        arguments = [f"--seconds={seconds}", *options, *([f"--pace={rate}"] if paced else [])]
         managed = variant == "memguard"
         if managed:
             world.run_daemon(POLICY, IntervalSec="1s", LogLevel="info")

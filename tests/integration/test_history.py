@@ -79,14 +79,26 @@ def history_has_samples_and_trims(world):
 
 @test
 def history_lasts_over_a_restart_of_the_daemon(world):
+    """The unit without an agent is found by walking /proc."""
     trimmed(world)
-    before = wait_until("there are samples and a trim", lambda: (h := world.json("history", "web.process"))["trims"] and h["samples"] and h)
+    world.configure(f"[web.process]\n{QUICK}[bare.process]\nTrimAbove=64M\n")
+    world.ctl("reload")
+    world.service("bare", *BURST, agent=False).wait_for("phase idle")
+
+    def seen(unit, n_samples):
+        history = world.json("history", unit)
+        return len(history["samples"]) >= n_samples and history
+    units = ("web.process", "bare.process")
+    before = {unit: wait_until(f"{unit} has been seen for a while", lambda u=unit: seen(u, 3), 60) for unit in units}
+    check(before["web.process"]["trims"], "there is no trim")
     world.stop()
     world.start()
     world.wait_status("is back", "web.process", lambda row: row["agents"] == 1)
-    after = wait_until("its history is back", lambda: (h := world.json("history", "web.process"))["trims"] and h)
-    check_equal("trims", [trim["gain_bytes"] for trim in after["trims"]], [trim["gain_bytes"] for trim in before["trims"]])
-    check(abs(after["samples"][0]["at_usec"] - before["samples"][0]["at_usec"]) < 1e6, f"the first sample: {before['samples'][0]}, {after['samples'][0]}")
+    for unit in units:
+        after = wait_until(f"the history of {unit} is back", lambda u=unit: seen(u, 3), 60)
+        check_equal(f"trims of {unit}", [trim["gain_bytes"] for trim in after["trims"]], [trim["gain_bytes"] for trim in before[unit]["trims"]])
+        first, again = (history["samples"][0]["at_usec"] for history in (before[unit], after))
+        check(abs(first - again) < 1e6, f"the first sample of {unit}: {first}, {again}")
 
 
 @test

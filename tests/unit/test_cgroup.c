@@ -227,7 +227,7 @@ static int check_shape(void *userdata, const char *path) {
         return ++*n >= 1000;
 }
 
-/* libcgroup's walk, where this machine has the memory controller: the same shape of paths. */
+/* A real hierarchy, where this machine has the memory controller. */
 static void test_walk_own_mount(void **state) {
         char path[PATH_MAX];
         enum mg_hierarchy hierarchy;

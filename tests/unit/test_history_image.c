@@ -139,7 +139,7 @@ static void hostile(void **state) {
         for (size_t length = 0; length < sizeof(image); length += 61)
                 assert_int_equal(
                                 history_image_restore(&good, length, SEC(2000), &history),
-                                -EPROTONOSUPPORT);
+                                -EBADMSG);
 
         /* Well signed, and yet. */
         image = good;

@@ -337,7 +337,7 @@ static void test_hostile_names(void **state) {
 
         memset(huge, 'A', 99999);
         huge[99999] = '\0';
-        journal_state_ignored(huge, huge);
+        journal_state_ignored(huge, huge, huge);
         assert_true(receive_entry(&entry));
         assert_null(field(&entry, "MEMGUARD_STATE_FILE"));
         expect_field(&entry, "MESSAGE_ID", MG_MESSAGE_STATE_IGNORED);

@@ -57,6 +57,26 @@ static void spoil_no_process(struct sim_unit *u) {
 static void spoil_no_statistics(struct sim_unit *u) {
         u->process.stats_at_usec = MG_UNKNOWN;
 }
+/* Two samples, since a verdict is the same answer twice. */
+static void assert_verdict(void (*spoil)(struct sim_unit *), enum mg_verdict verdict) {
+        struct sim_unit u;
+
+        setup(&u);
+        spoil(&u);
+        step(&u);
+        u.now_usec += 5 * MG_USEC_PER_SEC;
+        step(&u);
+        if (u.state.verdict.verdict != verdict)
+                fail_msg("%s, not %s", verdict_to_string(u.state.verdict.verdict),
+                         verdict_to_string(verdict));
+}
+
+static void test_verdict_of_the_unseen(void **state) {
+        assert_verdict(spoil_no_statistics, MG_VERDICT_NO_STATISTICS);
+        assert_verdict(spoil_no_agent, MG_VERDICT_NO_AGENT);
+        assert_verdict(spoil_no_process, MG_VERDICT_NO_AGENT);
+}
+
 static void spoil_no_memory(struct sim_unit *u) {
         u->sample.memory.anon_bytes = u->process.rss_anon_bytes = MG_UNKNOWN;
 }
@@ -410,6 +430,7 @@ static void test_names(void **state) {
 int main(void) {
         static const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_due),
+                cmocka_unit_test(test_verdict_of_the_unseen),
                 cmocka_unit_test(test_each_condition_alone),
                 cmocka_unit_test(test_order_of_reasons),
                 cmocka_unit_test(test_by_hand),

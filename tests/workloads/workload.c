@@ -160,7 +160,7 @@ static void parse_arguments(const struct workload_option *own, int argc, char **
                 { "seed", OPTION_COUNT, &workload->seed, "of the random numbers" },
                 { "threads", OPTION_COUNT, &workload->threads, "how many" },
                 { "operations", OPTION_COUNT, &workload->operations, "of all threads together" },
-                { "rate", OPTION_COUNT, &workload->rate, "operations a second of all threads" },
+                { "pace", OPTION_COUNT, &workload->pace, "operations a second of all threads" },
                 { "seconds", OPTION_COUNT, &workload->seconds, "of load, instead of --operations" },
                 { "hold", OPTION_COUNT, &workload->hold_seconds,
                   "seconds idle at the end (until a signal)" },
@@ -232,20 +232,20 @@ void workload_sleep_msec(uint64_t msec) {
         wait_for(&stopping, msec);
 }
 
-/* When this thread's operation was due, with --rate. */
+/* When this thread's operation was due, with --pace. */
 static _Thread_local uint64_t due_usec;
 
 /* Operations that are due within the same millisecond are made together. */
 static void wait_until_due(void) {
         uint64_t now = workload_now_usec();
 
-        due_usec = due_usec > 0 ? due_usec + workload->threads * 1000000 / workload->rate : now;
+        due_usec = due_usec > 0 ? due_usec + workload->threads * 1000000 / workload->pace : now;
         if (due_usec > now + 1000)
                 workload_sleep_msec((due_usec - now) / 1000);
 }
 
 bool workload_goes_on(uint64_t done) {
-        if (workload->rate > 0)
+        if (workload->pace > 0)
                 wait_until_due();
         if (stopping)
                 return false;

@@ -38,7 +38,7 @@ struct workload {
         uint64_t seed;
         uint64_t threads;
         uint64_t operations; /* --operations: of all threads together */
-        uint64_t rate; /* --rate: operations a second of all threads together; 0: as fast as they can */
+        uint64_t pace; /* --pace: operations a second of all threads together; 0: as fast as they can */
         uint64_t seconds; /* --seconds: the load ends after so long instead, whatever --operations says */
         uint64_t hold_seconds;    /* --hold: idle so long at the end; UINT64_MAX: until a signal */
         uint64_t trim_every_msec; /* --trim-every: a blind malloc_trim(0) from a thread of its own */
@@ -62,7 +62,7 @@ int workload_finish(uint64_t live_bytes);
 
 /*
  * Before each operation: whether the load should go on: no signal came, --seconds are not over, the DONE operations of this thread not
- * all made. With --rate it waits until the operation is due.
+ * all made. With --pace it waits until the operation is due.
  */
 bool workload_goes_on(uint64_t done);
 
@@ -73,7 +73,7 @@ void workload_sleep_msec(uint64_t msec);
 typedef void (*workload_body)(unsigned index, void *argument);
 void workload_run(workload_body body, void *argument);
 
-/* One operation's duration; from any thread. With --rate it began when it was due: who comes late has kept somebody waiting. */
+/* One operation's duration; from any thread. With --pace it began when it was due: who comes late has kept somebody waiting. */
 void workload_count(uint64_t started_usec);
 
 uint64_t workload_now_usec(void);
