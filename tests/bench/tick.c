@@ -8,7 +8,10 @@
  *
  * Where DIR is a cgroup v2 mount the cgroups are real (root, and a host that may be littered: a guest). Elsewhere they are plain
  * files like a kernel's, whose preads cost a tenth: there the ratio says little, the microseconds a cgroup say something.
+ * With few cgroups most of a tick is the waking up: hence the same preads once from a loop that sleeps, and once from a timer of sd-event,
+ * which a daemon that does anything else besides cannot do without.
  * Prints one line: bench=tick cgroups=N real=0|1 daemon_usec_per_tick=N bare_usec_per_tick=N ratio_percent=N
+ *                  loop_usec_per_tick=N loop_ratio_percent=N
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +27,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <systemd/sd-event.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -235,27 +239,63 @@ static void drop_error(ssize_t n) {
                 die("pread");
 }
 
-/* The floor: wake up, two preads a cgroup. Returns microseconds of CPU per tick. */
-static uint64_t measure_bare(void) {
-        static int fds[CGROUPS_MAX][2];
-        static char buffer[8192];
-        struct timespec before, after;
+static int fds[CGROUPS_MAX][2];
 
+static void open_files(void) {
         for (unsigned i = 0; i < cgroups; i++) {
                 fds[i][0] = open(path_of(i, "memory.stat"), O_RDONLY | O_CLOEXEC);
                 fds[i][1] = open(path_of(i, "memory.swap.current"), O_RDONLY | O_CLOEXEC);
                 if (fds[i][0] < 0)
                         die(path_of(i, "memory.stat"));
         }
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+}
+
+static void read_files(void) {
+        static char buffer[8192];
+
+        for (unsigned i = 0; i < cgroups; i++) {
+                drop_error(pread(fds[i][0], buffer, sizeof(buffer), 0));
+                if (fds[i][1] >= 0)
+                        drop_error(pread(fds[i][1], buffer, sizeof(buffer), 0));
+        }
+}
+
+static void tick_by_sleep(void) {
         for (unsigned tick = 0; tick < ticks; tick++) {
                 sleep_msec(interval_msec);
-                for (unsigned i = 0; i < cgroups; i++) {
-                        drop_error(pread(fds[i][0], buffer, sizeof(buffer), 0));
-                        if (fds[i][1] >= 0)
-                                drop_error(pread(fds[i][1], buffer, sizeof(buffer), 0));
-                }
+                read_files();
         }
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        unsigned *tick = userdata;
+
+        read_files();
+        if (++*tick == ticks)
+                return sd_event_exit(sd_event_source_get_event(source), 0);
+        sd_event_source_set_time_relative(source, interval_msec * UINT64_C(1000));
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static void tick_by_loop(void) {
+        sd_event *event = NULL;
+        unsigned tick = 0;
+
+        if (sd_event_new(&event) < 0 ||
+            sd_event_add_time_relative(
+                            event, NULL, CLOCK_MONOTONIC, interval_msec * UINT64_C(1000), 1,
+                            on_timer, &tick) < 0 ||
+            sd_event_loop(event) < 0)
+                die("sd_event");
+        sd_event_unref(event);
+}
+
+/* Returns microseconds of CPU per tick. */
+static uint64_t measure(void (*run_ticks)(void)) {
+        struct timespec before, after;
+
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+        run_ticks();
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
         uint64_t nsec = (uint64_t) (after.tv_sec - before.tv_sec) * 1000000000 +
                         (uint64_t) after.tv_nsec - (uint64_t) before.tv_nsec;
@@ -325,10 +365,13 @@ int main(int argc, char **argv) {
         make_cgroups();
         start_daemon();
         uint64_t of_daemon = measure_daemon();
-        uint64_t bare = measure_bare();
+        open_files();
+        uint64_t bare = measure(tick_by_sleep), loop = measure(tick_by_loop);
         printf("bench=tick cgroups=%u real=%d daemon_usec_per_tick=%" PRIu64
-               " bare_usec_per_tick=%" PRIu64 " ratio_percent=%" PRIu64 "\n",
-               cgroups, real, of_daemon, bare, bare > 0 ? of_daemon * 100 / bare : 0);
+               " bare_usec_per_tick=%" PRIu64 " ratio_percent=%" PRIu64
+               " loop_usec_per_tick=%" PRIu64 " loop_ratio_percent=%" PRIu64 "\n",
+               cgroups, real, of_daemon, bare, of_daemon * 100 / (bare > 0 ? bare : 1), loop,
+               of_daemon * 100 / (loop > 0 ? loop : 1));
         remove_cgroups();
         remove_scratch();
         return 0;
