@@ -199,11 +199,6 @@ static void advise_restart(struct advisor *a) {
                 add(a, MG_ADVICE_RESTART, MG_CONFIDENCE_HIGH, a->decision->account.pinned_bytes, 0);
 }
 
-static bool is_judged(const struct advisor *a) {
-        return a->verdict != MG_VERDICT_LEARNING && a->verdict != MG_VERDICT_NO_AGENT &&
-               a->verdict != MG_VERDICT_NO_STATISTICS;
-}
-
 size_t advise_unit(
                 const struct mg_unit_config *config,
                 const struct mg_unit_sample *sample,
@@ -235,8 +230,8 @@ size_t advise_unit(
         advise_allocator(&a);
         advise_restart(&a);
         if (a.n_advice == 0)
-                add(&a, MG_ADVICE_NOTHING, is_judged(&a) ? MG_CONFIDENCE_HIGH : MG_CONFIDENCE_LOW,
-                    0, 0);
+                add(&a, MG_ADVICE_NOTHING,
+                    verdict_says_nothing(a.verdict) ? MG_CONFIDENCE_LOW : MG_CONFIDENCE_HIGH, 0, 0);
         return a.n_advice;
 }
 

@@ -159,6 +159,11 @@ static enum mg_verdict answer_from_floors(
         return verdict == MG_VERDICT_FLAT && is_held(state) ? MG_VERDICT_HELD : verdict;
 }
 
+bool verdict_says_nothing(enum mg_verdict verdict) {
+        return verdict == MG_VERDICT_LEARNING || verdict == MG_VERDICT_NO_AGENT ||
+               verdict == MG_VERDICT_NO_STATISTICS;
+}
+
 /* What needs no floors, or _MG_VERDICT_MAX. */
 static enum mg_verdict answer_from_hints(const struct mg_verdict_hints *hints) {
         if (!hints->has_agent)

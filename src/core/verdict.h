@@ -52,4 +52,7 @@ bool verdict_update(
                 const struct mg_verdict_hints *hints,
                 uint64_t now_usec);
 
+/* That the unit cannot be judged, or not yet. */
+bool verdict_says_nothing(enum mg_verdict verdict);
+
 const char *verdict_to_string(enum mg_verdict verdict); /* "leak-suspected" */

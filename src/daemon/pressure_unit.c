@@ -30,9 +30,8 @@ static uint64_t read_full_avg10(const struct unit *unit) {
 static bool is_near_limit(const struct unit *unit) {
         const struct mg_memory *memory = &unit->memory;
 
-        return unit->source == MG_SOURCE_CGROUP && memory->high_bytes != MG_UNKNOWN &&
-               memory->anon_bytes != MG_UNKNOWN &&
-               memory->anon_bytes >= mg_scale(memory->high_bytes, 3, 4);
+        return unit->source == MG_SOURCE_CGROUP && memory->anon_bytes != MG_UNKNOWN &&
+               pressure_is_short(memory->anon_bytes, memory->high_bytes);
 }
 
 void pressure_look(struct unit *unit, uint64_t now_usec) {

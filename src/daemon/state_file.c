@@ -114,12 +114,10 @@ static int check_identity(struct unit *unit, const char *line) {
         return 0;
 }
 
-/* *RET_TEXT is the file, owned by the caller, and *RET_BODY what follows its first line. */
+/* TAKE gets what follows the first line. */
 static int load(struct unit *unit,
                 const char *suffix,
-                char **ret_text,
-                char **ret_body,
-                size_t *ret_length) {
+                int (*take)(struct unit *unit, const char *body, size_t length)) {
         MG_CLEANUP(freep) char *text = NULL;
         char name[FILE_NAME_MAX];
         size_t length;
@@ -136,12 +134,7 @@ static int load(struct unit *unit,
                 return -EBADMSG;
         *body++ = '\0';
         r = check_identity(unit, text);
-        if (r < 0)
-                return r;
-        *ret_length = length - (size_t) (body - text);
-        *ret_body = body;
-        *ret_text = MG_TAKE(text);
-        return 0;
+        return r < 0 ? r : take(unit, body, length - (size_t) (body - text));
 }
 
 static int save(const struct unit *unit, const char *suffix, const void *body, size_t body_length) {
@@ -162,15 +155,12 @@ static int save(const struct unit *unit, const char *suffix, const void *body, s
                         unit->manager->units_dir_fd, name, buffer, text.length + body_length);
 }
 
-int state_file_load(struct unit *unit) {
-        MG_CLEANUP(freep) char *text = NULL;
-        size_t length;
-        char *body;
-        int r = load(unit, STATE_SUFFIX, &text, &body, &length);
-
-        if (r < 0)
-                return r;
+static int take_state(struct unit *unit, const char *body, size_t length) {
         return state_decode(body, length, manager_now(unit->manager), &unit->policy);
+}
+
+int state_file_load(struct unit *unit) {
+        return load(unit, STATE_SUFFIX, take_state);
 }
 
 int state_file_save(const struct unit *unit) {
@@ -182,15 +172,12 @@ int state_file_save(const struct unit *unit) {
         return r < 0 ? r : save(unit, STATE_SUFFIX, body, length);
 }
 
-int history_file_load(struct unit *unit) {
-        MG_CLEANUP(freep) char *text = NULL;
-        size_t length;
-        char *body;
-        int r = load(unit, HISTORY_SUFFIX, &text, &body, &length);
-
-        if (r < 0)
-                return r;
+static int take_history(struct unit *unit, const char *body, size_t length) {
         return history_image_restore(body, length, manager_now(unit->manager), &unit->history);
+}
+
+int history_file_load(struct unit *unit) {
+        return load(unit, HISTORY_SUFFIX, take_history);
 }
 
 int history_file_save(const struct unit *unit) {

@@ -204,16 +204,11 @@ void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample) {
         };
 }
 
-/* That a unit cannot be judged, or not yet, is no news of it. */
-static bool says_nothing(enum mg_verdict verdict) {
-        return verdict == MG_VERDICT_LEARNING || verdict == MG_VERDICT_NO_AGENT ||
-               verdict == MG_VERDICT_NO_STATISTICS;
-}
-
 static void tell_verdict(const struct unit *unit, enum mg_verdict before) {
         const struct mg_verdict_state *verdict = &unit->policy.verdict;
 
-        if (before == verdict->verdict || (says_nothing(before) && says_nothing(verdict->verdict)))
+        if (before == verdict->verdict ||
+            (verdict_says_nothing(before) && verdict_says_nothing(verdict->verdict)))
                 return;
         journal_verdict(&(struct mg_journal_verdict){
                         .unit = unit_for_journal(unit),
