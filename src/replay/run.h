@@ -32,7 +32,6 @@ struct run {
         uint64_t started_usec; /* monotonic; 0: no samples yet */
         uint64_t next_sample_usec;
         uint64_t psi_before_usec;
-        uint64_t oom_kills_before;
         enum replay_phase phase;
         bool agent_seen; /* it has counted what is live */
         bool stopping;   /* its end is ours */

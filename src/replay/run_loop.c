@@ -152,10 +152,8 @@ static const char *describe_status(int status, char buffer[static 64]) {
 }
 
 static bool was_oom(const struct run *run, int status) {
-        uint64_t kills = scope_oom_kills(&run->scope);
-
-        return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && kills != MG_UNKNOWN &&
-               run->oom_kills_before != MG_UNKNOWN && kills > run->oom_kills_before;
+        return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+               scope_saw_oom_kill(&run->scope);
 }
 
 static void program_ended(struct run *run, int status) {

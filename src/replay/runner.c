@@ -226,6 +226,8 @@ static int prepare_program(struct run *run) {
 
 static void choose_source(struct run *run) {
         const struct run_options *options = run->harness->options;
+
+        scope_init(&run->scope);
         int r = options->no_scope ? -EOPNOTSUPP
                                   : scope_open(&run->scope, run->program.pid, options->memory_max);
 
@@ -236,7 +238,6 @@ static void choose_source(struct run *run) {
                 csv_put_value(&run->csv, "note", note);
         }
         csv_put_value(&run->csv, "source", run->scope.has_cgroup ? "cgroup" : "proc");
-        run->oom_kills_before = scope_oom_kills(&run->scope);
 }
 
 static bool start_program(struct run *run) {

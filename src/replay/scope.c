@@ -73,6 +73,21 @@ static int wait_moved(const char *name, pid_t pid, char *ret_path, size_t size) 
         return -ETIMEDOUT;
 }
 
+static uint64_t keyed(int dir_fd, const char *file, const char *key) {
+        char text[STAT_MAX];
+
+        return file_read_at(dir_fd, file, text, sizeof(text)) < 0 ? MG_UNKNOWN
+                                                                  : flat_keyed_find(text, key);
+}
+
+static uint64_t cgroup_oom_kills(const struct scope *scope) {
+        return keyed(scope->cgroup.dir_fd, "memory.events", "oom_kill");
+}
+
+static uint64_t host_oom_kills(void) {
+        return keyed(AT_FDCWD, "/proc/vmstat", "oom_kill");
+}
+
 static int open_cgroup(struct scope *scope, const char *path) {
         char root[MG_CGROUP_PATH_MAX];
         enum mg_hierarchy hierarchy;
@@ -83,14 +98,20 @@ static int open_cgroup(struct scope *scope, const char *path) {
         if (hierarchy != MG_HIERARCHY_UNIFIED)
                 return -EOPNOTSUPP;
         r = cgroup_open(root, path, &scope->cgroup);
-        scope->has_cgroup = r >= 0;
-        return r;
+        if (r < 0)
+                return r;
+        scope->has_cgroup = true;
+        scope->cgroup_oom_kills = cgroup_oom_kills(scope);
+        return 0;
+}
+
+void scope_init(struct scope *scope) {
+        *scope = (struct scope){ .host_oom_kills = host_oom_kills() };
 }
 
 int scope_open(struct scope *scope, pid_t pid, uint64_t memory_max) {
         char path[MG_CGROUP_PATH_MAX];
 
-        *scope = (struct scope){};
         if (sd_booted() <= 0)
                 return -EOPNOTSUPP;
         snprintf(scope->name, sizeof(scope->name), "memguard-replay-%d.scope", (int) pid);
@@ -101,14 +122,6 @@ int scope_open(struct scope *scope, pid_t pid, uint64_t memory_max) {
         }
         r = wait_moved(scope->name, pid, path, sizeof(path));
         return r < 0 ? r : open_cgroup(scope, path);
-}
-
-static uint64_t keyed(const struct scope *scope, const char *file, const char *key) {
-        char text[STAT_MAX];
-
-        return file_read_at(scope->cgroup.dir_fd, file, text, sizeof(text)) < 0
-                               ? MG_UNKNOWN
-                               : flat_keyed_find(text, key);
 }
 
 /* The "some" line's total. */
@@ -140,8 +153,8 @@ void scope_measure(const struct scope *scope, struct replay_sample *sample) {
         if (memory.swap_bytes != MG_UNKNOWN)
                 sample->swap_bytes = memory.swap_bytes;
         (void) cgroup_cpu_usage(&scope->cgroup, &sample->cpu_usec);
-        uint64_t faults = keyed(scope, "memory.stat", "pgfault");
-        uint64_t major = keyed(scope, "memory.stat", "pgmajfault");
+        uint64_t faults = keyed(scope->cgroup.dir_fd, "memory.stat", "pgfault");
+        uint64_t major = keyed(scope->cgroup.dir_fd, "memory.stat", "pgmajfault");
         if (faults != MG_UNKNOWN && major != MG_UNKNOWN) {
                 sample->minor_faults = mg_sub_floor(faults, major);
                 sample->major_faults = major;
@@ -149,14 +162,15 @@ void scope_measure(const struct scope *scope, struct replay_sample *sample) {
         sample->psi_usec = read_pressure(scope->cgroup.dir_fd, "memory.pressure");
 }
 
-uint64_t scope_oom_kills(const struct scope *scope) {
-        char text[STAT_MAX];
+static bool rose(uint64_t before, uint64_t now) {
+        return before != MG_UNKNOWN && now != MG_UNKNOWN && now > before;
+}
 
-        if (scope->has_cgroup)
-                return keyed(scope, "memory.events", "oom_kill");
-        return file_read_at(AT_FDCWD, "/proc/vmstat", text, sizeof(text)) < 0
-                               ? MG_UNKNOWN
-                               : flat_keyed_find(text, "oom_kill");
+bool scope_saw_oom_kill(const struct scope *scope) {
+        uint64_t kills = scope->has_cgroup ? cgroup_oom_kills(scope) : MG_UNKNOWN;
+
+        return kills != MG_UNKNOWN ? rose(scope->cgroup_oom_kills, kills)
+                                   : rose(scope->host_oom_kills, host_oom_kills());
 }
 
 void scope_close(struct scope *scope) {
