@@ -302,7 +302,6 @@ static void free_units(struct manager *manager) {
 }
 
 static void free_sources(struct manager *manager) {
-        manager->tick_source = sd_event_source_disable_unref(manager->tick_source);
         manager->extra_source = sd_event_source_disable_unref(manager->extra_source);
         manager->listen_source = sd_event_source_disable_unref(manager->listen_source);
         manager->listen_retry_source = sd_event_source_disable_unref(manager->listen_retry_source);
@@ -356,13 +355,25 @@ static void tell_start(const struct manager *manager) {
         });
 }
 
+/* As sd_event_loop(), with ticks. */
+static int loop(struct manager *manager) {
+        while (sd_event_get_state(manager->event) != SD_EVENT_FINISHED) {
+                int r = tick_run(manager, UINT64_MAX);
+                if (r < 0)
+                        return r;
+        }
+        int code = 0;
+        (void) sd_event_get_exit_code(manager->event, &code);
+        return code;
+}
+
 int manager_run(struct manager *manager) {
         int r;
 
         (void) notify_watchdog(manager->event);
         notify_ready();
         tell_start(manager);
-        r = sd_event_loop(manager->event);
+        r = loop(manager);
         if (r < 0)
                 journal_errno(LOG_ERR, r, NULL, "The event loop failed");
         journal_stop(&(struct mg_journal_stop){

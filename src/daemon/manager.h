@@ -78,7 +78,7 @@ struct manager {
         uint32_t hello_window_count;
 
         /* ticks and rounds */
-        sd_event_source *tick_source;
+        uint64_t tick_due_usec;
         sd_event_source *extra_source; /* for units that wish to be ticked before their time */
         uint64_t extra_tick_usec;      /* the last one */
         uint64_t ticks;

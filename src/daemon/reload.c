@@ -81,7 +81,7 @@ static int replace(struct manager *manager, struct mg_problems *problems) {
         config_warn_unmatched(config, is_loaded, manager, problems);
         (void) config_free(old); /* only now: origins pointed into it */
         tell_loaded(manager, problems);
-        (void) tick_rearm(manager);
+        tick_rearm(manager);
         provider_configure(manager->provider);
         return 0;
 }

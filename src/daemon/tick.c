@@ -36,9 +36,6 @@
 /* A unit that restarts without end is worth four lines a minute at most. */
 #define TELL_AGENTS_USEC (15 * MG_USEC_PER_SEC)
 
-/* The kernel may join the timer with others of the same slack. */
-#define TICK_ACCURACY_DIVISOR 20
-
 /* Wishes of several units are one pass; more than ten passes a second would be a load. */
 #define EXTRA_TICK_USEC (100 * MG_USEC_PER_MSEC)
 
@@ -382,13 +379,11 @@ static void tell_agents(struct manager *manager, uint64_t now_usec) {
         manager->agents_lost = 0;
 }
 
-static void rearm(struct manager *manager) {
+void tick_rearm(struct manager *manager) {
         uint64_t interval_usec =
                         MG_MAX(manager->settings.interval_usec, manager->tick_stretch_usec);
 
-        (void) sd_event_source_set_time(
-                        manager->tick_source, mg_add_cap(manager_now(manager), interval_usec));
-        (void) sd_event_source_set_enabled(manager->tick_source, SD_EVENT_ONESHOT);
+        manager->tick_due_usec = mg_add_cap(manager_now(manager), interval_usec);
 }
 
 static void look_after_self(struct manager *manager, uint64_t now_usec) {
@@ -399,8 +394,7 @@ static void look_after_self(struct manager *manager, uint64_t now_usec) {
         self_release();
 }
 
-static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
-        struct manager *manager = userdata;
+static void tick(struct manager *manager) {
         uint64_t now_usec = manager_now(manager);
         size_t n_due;
 
@@ -414,8 +408,17 @@ static int on_tick(sd_event_source *source, uint64_t usec, void *userdata) {
         store_tick(manager, now_usec);
         bus_tick(manager->bus);
         tell_agents(manager, now_usec);
-        rearm(manager);
-        return 0;
+        tick_rearm(manager);
+}
+
+int tick_run(struct manager *manager, uint64_t wait_usec) {
+        uint64_t left_usec = mg_sub_floor(manager->tick_due_usec, clock_now_usec());
+        int r = sd_event_run(manager->event, MG_MIN(left_usec, wait_usec));
+
+        if (r >= 0 && sd_event_get_state(manager->event) != SD_EVENT_FINISHED &&
+            manager_now(manager) >= manager->tick_due_usec)
+                tick(manager);
+        return r;
 }
 
 static int on_extra_tick(sd_event_source *source, uint64_t usec, void *userdata) {
@@ -445,24 +448,13 @@ void tick_soon(struct unit *unit) {
         tick_between(unit->manager, EXTRA_TICK_USEC);
 }
 
-int tick_rearm(struct manager *manager) {
-        (void) sd_event_source_set_time_accuracy(
-                        manager->tick_source,
-                        manager->settings.interval_usec / TICK_ACCURACY_DIVISOR);
-        rearm(manager);
-        return 0;
-}
-
 int tick_start(struct manager *manager) {
-        uint64_t accuracy_usec = manager->settings.interval_usec / TICK_ACCURACY_DIVISOR;
         int r = sd_event_add_time(
-                        manager->event, &manager->tick_source, CLOCK_MONOTONIC,
-                        manager_now(manager) + manager->settings.interval_usec,
-                        MG_MAX(accuracy_usec, (uint64_t) 1), on_tick, manager);
+                        manager->event, &manager->extra_source, CLOCK_MONOTONIC, 0, 1,
+                        on_extra_tick, manager);
 
-        if (r >= 0)
-                r = sd_event_add_time(
-                                manager->event, &manager->extra_source, CLOCK_MONOTONIC, 0, 1,
-                                on_extra_tick, manager);
-        return r < 0 ? r : sd_event_source_set_enabled(manager->extra_source, SD_EVENT_OFF);
+        if (r < 0)
+                return r;
+        tick_rearm(manager);
+        return sd_event_source_set_enabled(manager->extra_source, SD_EVENT_OFF);
 }

@@ -15,7 +15,13 @@ struct unit;
 int tick_start(struct manager *manager);
 
 /* IntervalSec= may have changed. */
-int tick_rearm(struct manager *manager);
+void tick_rearm(struct manager *manager);
+
+/*
+ * One turn of the event loop: waits for an event or the next tick, WAIT_USEC at most, and deals with what comes first. The tick
+ * is the loop's own time limit: a timer costs a tick over few units as much as its reads (tests/bench). Returns < 0: the loop failed.
+ */
+int tick_run(struct manager *manager, uint64_t wait_usec);
 
 /*
  * A pass between two ticks over the units under pressure and those that wish for one, from the event loop as soon as it has the time,

@@ -70,20 +70,23 @@ int cgroup_open(const char *root, const char *path, struct mg_cgroup *ret_cgroup
         return 0;
 }
 
+/* Of this kernel; the programs that sample are single-threaded. */
+static struct memory_stat_layout stat_layout;
+
 int cgroup_sample(const struct mg_cgroup *cgroup, struct mg_memory *memory) {
         char text[STAT_TEXT_MAX], swap_text[VALUE_TEXT_MAX];
         uint64_t swap = MG_UNKNOWN;
 
-        ssize_t n = file_pread(cgroup->stat_fd, text, sizeof(text));
-        if (n < 0)
-                return (int) n;
+        ssize_t length = file_pread(cgroup->stat_fd, text, sizeof(text));
+        if (length < 0)
+                return (int) length;
         if (cgroup->swap_fd >= 0) {
-                n = file_pread(cgroup->swap_fd, swap_text, sizeof(swap_text));
+                ssize_t n = file_pread(cgroup->swap_fd, swap_text, sizeof(swap_text));
                 if (n < 0)
                         return (int) n;
                 (void) memory_value_parse(swap_text, &swap);
         }
-        memory_stat_parse(text, memory);
+        memory_stat_parse(text, (size_t) length, &stat_layout, memory);
         memory->swap_bytes = swap;
         return 0;
 }

@@ -31,6 +31,8 @@ static const struct {
         STAT_KEY("pgsteal", pgsteal),
 };
 
+#define VALUE_DIGITS_MAX 19 /* what surely fits 64 bits */
+
 struct keyed_line {
         const char *key;
         size_t key_length;
@@ -67,15 +69,6 @@ void memory_unknown(struct mg_memory *ret_memory) {
         memset(ret_memory, 0xff, sizeof(*ret_memory));
 }
 
-/* Most lines are of no use: their keys' lengths alone tell that. */
-static uint32_t lengths_of_keys(void) {
-        uint32_t lengths = 0;
-
-        for (size_t i = 0; i < MG_ELEMENTS(stat_keys); i++)
-                lengths |= UINT32_C(1) << stat_keys[i].length;
-        return lengths;
-}
-
 static size_t find_key(const struct keyed_line *line) {
         size_t i = 0;
 
@@ -84,21 +77,102 @@ static size_t find_key(const struct keyed_line *line) {
         return i;
 }
 
-void memory_stat_parse(const char *text, struct mg_memory *memory) {
-        const uint32_t lengths = lengths_of_keys();
+static uint64_t *slot_of(struct mg_memory *memory, size_t key) {
+        return (uint64_t *) ((char *) memory + stat_keys[key].offset);
+}
+
+/* Adds a line that has been read. One that is no "key number" makes the layout useless: what follows it cannot be found. */
+static void learn_line(
+                struct memory_stat_layout *layout,
+                const struct keyed_line *line,
+                size_t key) {
+        uint64_t value;
+
+        if (layout->n_lines >= MG_STAT_LINES_MAX || line->key_length == 0 ||
+            line->key_length > UINT8_MAX ||
+            parse_u64_span(line->value, line->value_length, &value) < 0) {
+                layout->n_lines = MG_STAT_LINES_MAX + 1;
+                return;
+        }
+        layout->lines[layout->n_lines].key_length = (uint8_t) line->key_length;
+        layout->lines[layout->n_lines++].key = (uint8_t) key;
+}
+
+static void parse_and_learn(
+                const char *text,
+                struct memory_stat_layout *layout,
+                struct mg_memory *memory) {
         uint32_t missing = (UINT32_C(1) << MG_ELEMENTS(stat_keys)) - 1;
         struct keyed_line line;
 
+        layout->n_lines = 0;
         while (missing != 0 && take_line(&text, &line)) {
-                if (line.key_length >= 32 || !(lengths >> line.key_length & 1))
+                size_t key = find_key(&line);
+
+                if (key < MG_ELEMENTS(stat_keys) && !(missing >> key & 1))
+                        key = MG_ELEMENTS(stat_keys); /* the first one counts */
+                learn_line(layout, &line, key);
+                if (key == MG_ELEMENTS(stat_keys))
                         continue;
-                size_t i = find_key(&line);
-                if (i == MG_ELEMENTS(stat_keys))
-                        continue;
-                uint64_t *slot = (uint64_t *) ((char *) memory + stat_keys[i].offset);
-                (void) parse_u64_span(line.value, line.value_length, slot);
-                missing &= ~(UINT32_C(1) << i);
+                (void) parse_u64_span(line.value, line.value_length, slot_of(memory, key));
+                missing &= ~(UINT32_C(1) << key);
         }
+        if (layout->n_lines > MG_STAT_LINES_MAX)
+                layout->n_lines = 0;
+        layout->has_all_keys = missing == 0;
+}
+
+/* Takes "key 123\n" off *AT, which ends before END. False when KEY_LENGTH or the number is not as expected. */
+static bool take_known(const char **at, const char *end, size_t key_length, uint64_t *ret_value) {
+        if ((size_t) (end - *at) <= key_length || (*at)[key_length] != ' ')
+                return false;
+
+        const char *first = *at + key_length + 1, *digit = first;
+        uint64_t value = 0;
+        for (; *digit >= '0' && *digit <= '9' && digit < first + VALUE_DIGITS_MAX; digit++)
+                value = value * 10 + (uint64_t) (*digit - '0');
+        if (digit == first || *digit != '\n')
+                return false;
+        *at = digit + 1;
+        *ret_value = value;
+        return true;
+}
+
+/* False: the text has another layout, and what is in MEMORY is to be read again. */
+static bool parse_known(
+                const char *text,
+                size_t length,
+                const struct memory_stat_layout *layout,
+                struct mg_memory *memory) {
+        const char *end = text + length;
+
+        for (unsigned i = 0; i < layout->n_lines; i++) {
+                const char *line = text;
+                size_t key = layout->lines[i].key, key_length = layout->lines[i].key_length;
+                uint64_t value;
+
+                if (!take_known(&text, end, key_length, &value))
+                        return false;
+                if (key == MG_ELEMENTS(stat_keys))
+                        continue;
+                if (memcmp(line, stat_keys[key].key, key_length) != 0)
+                        return false;
+                *slot_of(memory, key) = value;
+        }
+        return layout->n_lines > 0 && (layout->has_all_keys || text == end);
+}
+
+void memory_stat_parse(
+                const char *text,
+                size_t length,
+                struct memory_stat_layout *layout,
+                struct mg_memory *memory) {
+        struct mg_memory known = *memory;
+
+        if (parse_known(text, length, layout, &known))
+                *memory = known;
+        else
+                parse_and_learn(text, layout, memory);
 }
 
 int memory_value_parse(const char *text, uint64_t *ret_value) {

@@ -21,6 +21,7 @@
 #include "daemon/manager.h"
 #include "daemon/peer.h"
 #include "daemon/process.h"
+#include "daemon/tick.h"
 #include "daemon/trim.h"
 #include "daemon/unit.h"
 #include "fake_agent.h"
@@ -94,7 +95,7 @@ static int tear_down(void **state) {
 }
 
 static void run_once(struct fixture *f) {
-        int r = sd_event_run(f->manager->event, UINT64_MAX);
+        int r = tick_run(f->manager, UINT64_MAX);
 
         if (r < 0)
                 fail_msg("the event loop: %s", strerror(-r));

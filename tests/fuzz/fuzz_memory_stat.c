@@ -29,9 +29,24 @@ static void check_cgroup(const char *text) {
                 require(*at >= 0x20 && *at < 0x7f);
 }
 
+/* A text read with the layout it has itself, and what is behind the first blank line with that of what is before it. */
+static void check_stat(const char *text) {
+        struct memory_stat_layout layout = {};
+        struct mg_memory memory, again;
+
+        memory_unknown(&memory);
+        memory_stat_parse(text, strlen(text), &layout, &memory);
+        require(memory.swap_bytes == MG_UNKNOWN && memory.current_bytes == MG_UNKNOWN);
+        memory_unknown(&again);
+        memory_stat_parse(text, strlen(text), &layout, &again);
+        require(memcmp(&memory, &again, sizeof(memory)) == 0);
+        const char *rest = strstr(text, "\n\n");
+        if (rest)
+                memory_stat_parse(rest + 2, strlen(rest + 2), &layout, &again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         char *text = malloc(size + 1);
-        struct mg_memory memory, again;
         uint64_t value = 7;
 
         if (!text)
@@ -39,12 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         memcpy(text, data, size);
         text[size] = '\0';
 
-        memory_unknown(&memory);
-        memory_stat_parse(text, &memory);
-        require(memory.swap_bytes == MG_UNKNOWN && memory.current_bytes == MG_UNKNOWN);
-        again = memory;
-        memory_stat_parse(text, &again);
-        require(memcmp(&memory, &again, sizeof(memory)) == 0);
+        check_stat(text);
         require(memory_value_parse(text, &value) == 0 || value == 7);
         (void) flat_keyed_find(text, "high");
 

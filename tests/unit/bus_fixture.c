@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/tick.h"
 #include <cmocka.h>
 
 #include "daemon/journal.h"
@@ -73,7 +74,7 @@ int teardown_manager(void **state) {
 
 void turn(int times) {
         for (int i = 0; i < times; i++)
-                assert_true(sd_event_run(manager->event, 500) >= 0);
+                assert_true(tick_run(manager, 500) >= 0);
 }
 
 struct unit *make_unit(const char *name) {
@@ -112,7 +113,7 @@ static int wait_for(pid_t pid) {
         for (int i = 0; i < 20000; i++) {
                 if (waitpid(pid, &status, WNOHANG) == pid)
                         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-                int r = sd_event_run(manager->event, 1000);
+                int r = tick_run(manager, 1000);
                 if (r < 0)
                         fail_msg("the event loop failed: %s", strerror(-r));
         }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -15,30 +16,43 @@
 #include "base/macros.h"
 #include "host/memory_stat.h"
 
-static void load(const char *kernel, struct mg_memory *memory) {
-        char path[512], text[16384];
+#define TEXT_MAX 16384
+
+static size_t load(const char *kernel, char text[static TEXT_MAX]) {
+        char path[512];
 
         snprintf(path, sizeof(path), "%s/cgroup/%s/system.slice/nginx.service/memory.stat",
                  getenv("TEST_DATA"), kernel);
-        assert_true(file_read_at(AT_FDCWD, path, text, sizeof(text)) > 0);
-        memory_unknown(memory);
-        memory_stat_parse(text, memory);
+        ssize_t length = file_read_at(AT_FDCWD, path, text, TEXT_MAX);
+        assert_true(length > 0);
+        return (size_t) length;
 }
 
+static void parse(const char *text, struct memory_stat_layout *layout, struct mg_memory *memory) {
+        memory_unknown(memory);
+        memory_stat_parse(text, strlen(text), layout, memory);
+}
+
+/* One layout for all kernels: each text has to be noticed as another one, and the second time as the same. */
 static void test_kernels(void **state) {
+        struct memory_stat_layout layout = {};
+        char text[TEXT_MAX];
         static const struct {
                 const char *kernel;
                 uint64_t kernel_bytes;
         } cases[] = { { "5.10", MG_UNKNOWN }, { "6.1", 5242880 }, { "6.12", 5242880 } };
 
-        for (size_t i = 0; i < MG_ELEMENTS(cases); i++) {
+        for (size_t i = 0; i < 3 * MG_ELEMENTS(cases); i++) {
+                size_t kernel = i / 2 % MG_ELEMENTS(cases);
                 struct mg_memory memory;
 
-                load(cases[i].kernel, &memory);
+                load(cases[kernel].kernel, text);
+                parse(text, &layout, &memory);
+                assert_true(layout.n_lines > 0);
                 assert_int_equal(memory.anon_bytes, 536870912);
                 assert_int_equal(memory.file_bytes, 20480000);
                 assert_int_equal(memory.shmem_bytes, 1048576);
-                assert_int_equal(memory.kernel_bytes, cases[i].kernel_bytes);
+                assert_int_equal(memory.kernel_bytes, cases[kernel].kernel_bytes);
                 assert_int_equal(memory.slab_reclaimable_bytes, 2473984);
                 assert_int_equal(memory.active_anon_bytes, 1290240);
                 assert_int_equal(memory.inactive_anon_bytes, 530579456);
@@ -52,7 +66,62 @@ static void test_kernels(void **state) {
         }
 }
 
+/* What a layout has to notice: a text that ends anywhere, or has any byte changed. */
+static void test_layout_does_not_fit(void **state) {
+        static const char bytes[] = { '\0', '\n', ' ', '0', 'x' };
+        char text[TEXT_MAX];
+        size_t length = load("6.12", text);
+
+        for (size_t at = 0; at < length; at++)
+                for (size_t i = 0; i < MG_ELEMENTS(bytes); i++) {
+                        struct memory_stat_layout fresh = {}, learned = {};
+                        struct mg_memory expected, memory;
+                        char was = text[at];
+
+                        parse(text, &learned, &memory);
+                        text[at] = bytes[i];
+                        parse(text, &fresh, &expected);
+                        parse(text, &learned, &memory);
+                        if (memcmp(&memory, &expected, sizeof(memory)) != 0)
+                                fail_msg("byte %zu as 0x%02x", at, bytes[i]);
+                        text[at] = was;
+                }
+}
+
+static void test_line_numbers_change(void **state) {
+        struct memory_stat_layout layout = {};
+        struct mg_memory memory;
+
+        parse("anon 1\nfile 2\n", &layout, &memory);
+        assert_int_equal(layout.n_lines, 2);
+        parse("anon 3\nfile 4\nkernel 5\n", &layout, &memory);
+        assert_int_equal(memory.kernel_bytes, 5);
+        parse("zero 0\nanon 6\nfile 7\nkernel 8\n", &layout, &memory);
+        assert_int_equal(memory.anon_bytes, 6);
+        assert_int_equal(memory.kernel_bytes, 8);
+        parse("zero 0\nanon 9\n", &layout, &memory);
+        assert_int_equal(memory.anon_bytes, 9);
+        assert_int_equal(memory.file_bytes, MG_UNKNOWN);
+}
+
+/* More lines than a layout can hold, and keys longer than it can: read all the same, each time. */
+static void test_layout_too_large(void **state) {
+        char text[TEXT_MAX] = "", *at = text;
+        struct memory_stat_layout layout = {};
+        struct mg_memory memory;
+
+        for (int i = 0; i < 2 * MG_STAT_LINES_MAX; i++)
+                at += sprintf(at, "line_%d %d\n", i, i);
+        sprintf(at, "%0300d 1\nanon 5\n", 0);
+        for (int i = 0; i < 2; i++) {
+                parse(text, &layout, &memory);
+                assert_int_equal(memory.anon_bytes, 5);
+                assert_int_equal(layout.n_lines, 0);
+        }
+}
+
 static void test_hostile_stat(void **state) {
+        struct memory_stat_layout layout = {};
         static const struct {
                 const char *text;
                 uint64_t anon, file;
@@ -74,7 +143,7 @@ static void test_hostile_stat(void **state) {
                 { "anon 18446744073709551616\nfile 2\n", 7, 2 }, /* 2^64 */
                 { "anon 18446744073709551614\nfile 2\n", UINT64_MAX - 1, 2 },
                 { "anonymous 9\nano 8\nanon_thp 5\nfile 2\n", 7, 2 },
-                { "anon 1\nanon 3\n", 3, MG_UNKNOWN },
+                { "anon 1\nanon 3\n", 1, MG_UNKNOWN },
                 { "file 2\nanon max\n", 7, 2 },
         };
 
@@ -83,7 +152,7 @@ static void test_hostile_stat(void **state) {
 
                 memory_unknown(&memory);
                 memory.anon_bytes = 7;
-                memory_stat_parse(cases[i].text, &memory);
+                memory_stat_parse(cases[i].text, strlen(cases[i].text), &layout, &memory);
                 if (memory.anon_bytes != cases[i].anon || memory.file_bytes != cases[i].file)
                         fail_msg("case %zu: \"%s\"", i, cases[i].text);
         }
@@ -140,6 +209,9 @@ static void test_flat_keyed(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_kernels),
+                cmocka_unit_test(test_layout_does_not_fit),
+                cmocka_unit_test(test_line_numbers_change),
+                cmocka_unit_test(test_layout_too_large),
                 cmocka_unit_test(test_hostile_stat),
                 cmocka_unit_test(test_value),
                 cmocka_unit_test(test_flat_keyed),
