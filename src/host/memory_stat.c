@@ -122,20 +122,25 @@ static void parse_and_learn(
         layout->has_all_keys = missing == 0;
 }
 
-/* Takes "key 123\n" off *AT, which ends before END. False when KEY_LENGTH or the number is not as expected. */
-static bool take_known(const char **at, const char *end, size_t key_length, uint64_t *ret_value) {
-        if ((size_t) (end - *at) <= key_length || (*at)[key_length] != ' ')
-                return false;
+static bool is_digit(char c) {
+        return (unsigned char) (c - '0') < 10;
+}
 
-        const char *first = *at + key_length + 1, *digit = first;
+/* Past the digits at AT. */
+static const char *take_number(const char *at, uint64_t *ret_value) {
+        const char *first = at;
         uint64_t value = 0;
-        for (; *digit >= '0' && *digit <= '9' && digit < first + VALUE_DIGITS_MAX; digit++)
-                value = value * 10 + (uint64_t) (*digit - '0');
-        if (digit == first || *digit != '\n')
-                return false;
-        *at = digit + 1;
+
+        for (; is_digit(*at) && at < first + VALUE_DIGITS_MAX; at++)
+                value = value * 10 + (uint64_t) (*at - '0');
         *ret_value = value;
-        return true;
+        return at;
+}
+
+static const char *skip_number(const char *at) {
+        while (is_digit(*at))
+                at++;
+        return at;
 }
 
 /* False: the text has another layout, and what is in MEMORY is to be read again. */
@@ -147,17 +152,20 @@ static bool parse_known(
         const char *end = text + length;
 
         for (unsigned i = 0; i < layout->n_lines; i++) {
-                const char *line = text;
                 size_t key = layout->lines[i].key, key_length = layout->lines[i].key_length;
-                uint64_t value;
 
-                if (!take_known(&text, end, key_length, &value))
+                if ((size_t) (end - text) <= key_length || text[key_length] != ' ')
                         return false;
+                const char *number = text + key_length + 1, *behind;
                 if (key == MG_ELEMENTS(stat_keys))
-                        continue;
-                if (memcmp(line, stat_keys[key].key, key_length) != 0)
+                        behind = skip_number(number);
+                else if (memcmp(text, stat_keys[key].key, key_length) == 0)
+                        behind = take_number(number, slot_of(memory, key));
+                else
                         return false;
-                *slot_of(memory, key) = value;
+                if (behind == number || *behind != '\n')
+                        return false;
+                text = behind + 1;
         }
         return layout->n_lines > 0 && (layout->has_all_keys || text == end);
 }

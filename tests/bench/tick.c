@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a tick of memguardd costs, as a ratio to the bare preads it cannot do without: two files a cgroup, on open
- * descriptors. Makes N cgroups below --root with one sleeping process each, runs the daemon over them and then, in this process, the same number of preads
- * of the same files at the same interval; both sides are CPU time of one run on one machine. The daemon sees these cgroups alone.
+ * descriptors. Makes N cgroups below --root with one sleeping process each, runs the daemon over them and meanwhile, in this
+ * process, as many preads of the same files at the same interval; both sides are CPU time of the same seconds. The daemon sees
+ * these cgroups alone, and all that it does besides (it looks for new units, and closer once a minute) is in its number.
  *
  *   bench-tick --daemon=PATH --root=DIR --cgroups=N [--interval-msec=1000] [--ticks=20]
  *
@@ -290,31 +291,38 @@ static void tick_by_loop(void) {
         sd_event_unref(event);
 }
 
-/* Returns microseconds of CPU per tick. */
-static uint64_t measure(void (*run_ticks)(void)) {
-        struct timespec before, after;
+struct cost {
+        uint64_t daemon_usec, bare_usec; /* of CPU, for each tick */
+};
 
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-        run_ticks();
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-        uint64_t nsec = (uint64_t) (after.tv_sec - before.tv_sec) * 1000000000 +
-                        (uint64_t) after.tv_nsec - (uint64_t) before.tv_nsec;
-        return nsec / 1000 / ticks;
+static uint64_t own_cpu_nsec(void) {
+        struct timespec spent;
+
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+        return (uint64_t) spent.tv_sec * 1000000000 + (uint64_t) spent.tv_nsec;
 }
 
-/* Past its start, the daemon's CPU over so many intervals. Returns microseconds per tick. */
-static uint64_t measure_daemon(void) {
-        sleep_msec(5 * interval_msec + 2000);
-        uint64_t before = cpu_nsec(daemon_pid);
-        sleep_msec(ticks * interval_msec);
+/* Both at the same time: what makes the machine slower or faster meanwhile does so to both. */
+static struct cost measure(void (*run_ticks)(void)) {
+        uint64_t of_daemon = cpu_nsec(daemon_pid), of_bare = own_cpu_nsec();
+
+        run_ticks();
+        of_bare = own_cpu_nsec() - of_bare;
         if (waitpid(daemon_pid, NULL, WNOHANG) != 0) {
                 errno = ECHILD;
                 die("memguardd has ended");
         }
-        uint64_t spent = (cpu_nsec(daemon_pid) - before) / 1000 / ticks;
+        of_daemon = cpu_nsec(daemon_pid) - of_daemon;
+        return (struct cost){ of_daemon / 1000 / ticks, of_bare / 1000 / ticks };
+}
+
+static uint64_t percent(struct cost cost) {
+        return cost.daemon_usec * 100 / (cost.bare_usec > 0 ? cost.bare_usec : 1);
+}
+
+static void stop_daemon(void) {
         kill(daemon_pid, SIGTERM);
         waitpid(daemon_pid, NULL, 0);
-        return spent;
 }
 
 static void parse_options(int argc, char **argv) {
@@ -364,14 +372,15 @@ int main(int argc, char **argv) {
         setrlimit(RLIMIT_NOFILE, &files);
         make_cgroups();
         start_daemon();
-        uint64_t of_daemon = measure_daemon();
+        sleep_msec(5 * interval_msec + 2000); /* past its start */
         open_files();
-        uint64_t bare = measure(tick_by_sleep), loop = measure(tick_by_loop);
+        struct cost bare = measure(tick_by_sleep), loop = measure(tick_by_loop);
+        stop_daemon();
         printf("bench=tick cgroups=%u real=%d daemon_usec_per_tick=%" PRIu64
                " bare_usec_per_tick=%" PRIu64 " ratio_percent=%" PRIu64
                " loop_usec_per_tick=%" PRIu64 " loop_ratio_percent=%" PRIu64 "\n",
-               cgroups, real, of_daemon, bare, of_daemon * 100 / (bare > 0 ? bare : 1), loop,
-               of_daemon * 100 / (loop > 0 ? loop : 1));
+               cgroups, real, bare.daemon_usec, bare.bare_usec, percent(bare), loop.bare_usec,
+               percent(loop));
         remove_cgroups();
         remove_scratch();
         return 0;
