@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a tick of memguardd costs, as a ratio to the bare preads it cannot do without: two files a cgroup, on open
- * descriptors. Makes N cgroups below --root with one sleeping process each, runs the daemon over them and meanwhile, in this
- * process, as many preads of the same files at the same interval; both sides are CPU time of the same seconds. The daemon sees
+ * descriptors. Makes N cgroups below --root with one sleeping process each, runs the daemon over them and by turns, in this
+ * process, as many preads of the same files at the same interval, N ticks at a time; both sides are CPU time. The daemon sees
  * these cgroups alone, and all that it does besides (it looks for new units, and closer once a minute) is in its number.
  *
- *   bench-tick --daemon=PATH --root=DIR --cgroups=N [--interval-msec=1000] [--ticks=20]
+ *   bench-tick --daemon=PATH --root=DIR --cgroups=N [--interval-msec=1000] [--ticks=10]
  *
  * Where DIR is a cgroup v2 mount the cgroups are real (root, and a host that may be littered: a guest). Elsewhere they are plain
  * files like a kernel's, whose preads cost a tenth: there the ratio says little, the microseconds a cgroup say something.
@@ -33,10 +33,11 @@
 #include <unistd.h>
 
 #define CGROUPS_MAX 5000
+#define ROUNDS      3
 
 static const char *daemon_path, *root;
 static char top[PATH_MAX - 256]; /* what the daemon takes for the root */
-static unsigned cgroups = 100, interval_msec = 1000, ticks = 20;
+static unsigned cgroups = 100, interval_msec = 1000, ticks = 10;
 static bool real;
 static char slice[PATH_MAX - 128], scratch[] = "/tmp/bench-tick.XXXXXX";
 static pid_t sleepers[CGROUPS_MAX], daemon_pid;
@@ -291,10 +292,6 @@ static void tick_by_loop(void) {
         sd_event_unref(event);
 }
 
-struct cost {
-        uint64_t daemon_usec, bare_usec; /* of CPU, for each tick */
-};
-
 static uint64_t own_cpu_nsec(void) {
         struct timespec spent;
 
@@ -302,22 +299,39 @@ static uint64_t own_cpu_nsec(void) {
         return (uint64_t) spent.tv_sec * 1000000000 + (uint64_t) spent.tv_nsec;
 }
 
-/* Both at the same time: what makes the machine slower or faster meanwhile does so to both. */
-static struct cost measure(void (*run_ticks)(void)) {
-        uint64_t of_daemon = cpu_nsec(daemon_pid), of_bare = own_cpu_nsec();
+static uint64_t measure(void (*run_ticks)(void)) {
+        uint64_t before = own_cpu_nsec();
 
         run_ticks();
-        of_bare = own_cpu_nsec() - of_bare;
+        return own_cpu_nsec() - before;
+}
+
+static uint64_t measure_daemon(void) {
+        uint64_t before = cpu_nsec(daemon_pid);
+
+        sleep_msec(ticks * interval_msec);
         if (waitpid(daemon_pid, NULL, WNOHANG) != 0) {
                 errno = ECHILD;
                 die("memguardd has ended");
         }
-        of_daemon = cpu_nsec(daemon_pid) - of_daemon;
-        return (struct cost){ of_daemon / 1000 / ticks, of_bare / 1000 / ticks };
+        return cpu_nsec(daemon_pid) - before;
 }
 
-static uint64_t percent(struct cost cost) {
-        return cost.daemon_usec * 100 / (cost.bare_usec > 0 ? cost.bare_usec : 1);
+struct costs {
+        uint64_t daemon, bare, loop; /* nanoseconds of CPU */
+};
+
+/*
+ * By turns, since machines become slower and faster; and never at the same time, since who reads memory.stat first pays for
+ * summing up the kernel's counters, and the next one does not.
+ */
+static void measure_round(struct costs *costs) {
+        costs->daemon += measure_daemon();
+        kill(daemon_pid, SIGSTOP);
+        costs->bare += measure(tick_by_sleep);
+        costs->loop += measure(tick_by_loop);
+        kill(daemon_pid, SIGCONT);
+        sleep_msec(2 * interval_msec);
 }
 
 static void stop_daemon(void) {
@@ -374,13 +388,16 @@ int main(int argc, char **argv) {
         start_daemon();
         sleep_msec(5 * interval_msec + 2000); /* past its start */
         open_files();
-        struct cost bare = measure(tick_by_sleep), loop = measure(tick_by_loop);
+        struct costs costs = {};
+        for (unsigned round = 0; round < ROUNDS; round++)
+                measure_round(&costs);
         stop_daemon();
+        uint64_t n = UINT64_C(1000) * ROUNDS * ticks;
         printf("bench=tick cgroups=%u real=%d daemon_usec_per_tick=%" PRIu64
                " bare_usec_per_tick=%" PRIu64 " ratio_percent=%" PRIu64
                " loop_usec_per_tick=%" PRIu64 " loop_ratio_percent=%" PRIu64 "\n",
-               cgroups, real, bare.daemon_usec, bare.bare_usec, percent(bare), loop.bare_usec,
-               percent(loop));
+               cgroups, real, costs.daemon / n, costs.bare / n, costs.daemon * 100 / costs.bare,
+               costs.loop / n, costs.daemon * 100 / costs.loop);
         remove_cgroups();
         remove_scratch();
         return 0;
