@@ -83,7 +83,8 @@ static bool changes_rights(int option, unsigned long argument) {
         }
 }
 
-typedef int (*prctl_fn)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+/* As prctl() is declared: some ABIs pass variable arguments in other places. */
+typedef int (*prctl_fn)(int, ...);
 static mg_next_symbol prctl_next;
 
 __attribute__((constructor)) static void find_prctl(void) {
