@@ -69,6 +69,10 @@ static void load_costs(struct manager *manager) {
                 journal_state_ignored(COSTS_FILE, "table of costs", strerror(-r));
 }
 
+/*
+ * Each minute, from the tick: a disk that is slow to sync must not hold up the trims of a host in need. A crash of the host
+ * may cost the table, which is then told, and learned again.
+ */
 static void save_costs(struct manager *manager) {
         MG_CLEANUP(freep) char *text = NULL;
         size_t length;
@@ -79,7 +83,7 @@ static void save_costs(struct manager *manager) {
                 return;
         r = costs_encode(&manager->store->costs, &text, &length);
         if (r >= 0)
-                r = store_file_replace(manager->state_dir_fd, COSTS_FILE, text, length);
+                r = store_file_replace(manager->state_dir_fd, COSTS_FILE, text, length, false);
         if (r < 0)
                 tell_failure(manager, "learned costs", r);
 }
@@ -268,8 +272,9 @@ int store_save_pauses(struct manager *manager, bool keep_unloaded) {
         free(manager->store->pauses);
         manager->store->pauses = text;
         if (manager->state_dir_fd < 0)
-                return -EROFS;
-        r = store_file_replace(manager->state_dir_fd, PAUSES_FILE, text, length);
+                return -ENOENT;
+        /* Only an operator's command gets here: it may wait for the disk. */
+        r = store_file_replace(manager->state_dir_fd, PAUSES_FILE, text, length, true);
         if (r < 0)
                 tell_failure(manager, "what is paused", r);
         return r;
