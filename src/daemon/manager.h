@@ -130,8 +130,11 @@ uint64_t manager_now(const struct manager *manager);
  */
 int manager_reload(struct manager *manager, struct mg_problems *problems);
 
-/* The emergency switch, kept over a restart. UNIT NULL: everything. Resuming a unit also closes its breaker. */
-void manager_set_paused(struct manager *manager, struct unit *unit, bool paused);
+/*
+ * The emergency switch, kept over a restart. UNIT NULL: everything. Resuming a unit also closes its breaker. Returns 0, or
+ * -errno: it is in force, but could not be written, so the next daemon may not know of it.
+ */
+int manager_set_paused(struct manager *manager, struct unit *unit, bool paused);
 
 /* `paused` follows from Paused= and from what an operator said. */
 void manager_apply_paused(struct manager *manager);

@@ -34,19 +34,51 @@ struct unit *unit_find_key(const struct manager *manager, const char *path, cons
         return NULL;
 }
 
+/*
+ * systemd's names are unique among the units that have nothing but slices above them. All others (of a user's manager, of a
+ * systemd in a container) go by their cgroup.
+ */
+static bool has_unique_name(const struct unit *unit) {
+        static const char suffix[] = ".slice";
+        const char *component, *slash;
+
+        if (!unit->path)
+                return true;
+        if (unit->user)
+                return false;
+        for (component = unit->path + 1; (slash = strchr(component, '/')); component = slash + 1) {
+                size_t length = (size_t) (slash - component);
+
+                if (length < strlen(suffix) ||
+                    memcmp(slash - strlen(suffix), suffix, strlen(suffix)) != 0)
+                        return false;
+        }
+        return true;
+}
+
+const char *unit_label(const struct unit *unit) {
+        return has_unique_name(unit) ? unit->name : unit->path;
+}
+
 struct unit *unit_find(const struct manager *manager, const char *name_or_path) {
-        struct unit *of_user = NULL;
+        struct unit *other = NULL;
 
         if (name_or_path[0] == '/')
                 return unit_find_key(manager, name_or_path, NULL);
         for (struct unit *u = unit_first(manager); u; u = unit_next(u)) {
                 if (!mg_streq(u->name, name_or_path))
                         continue;
-                if (!u->user)
+                if (has_unique_name(u))
                         return u;
-                of_user = of_user ?: u;
+                other = other ?: u;
         }
-        return of_user;
+        return other;
+}
+
+struct unit *unit_find_label(const struct manager *manager, const char *label) {
+        struct unit *unit = unit_find(manager, label);
+
+        return unit && mg_streq(unit_label(unit), label) ? unit : NULL;
 }
 
 struct unit *unit_first(const struct manager *manager) {

@@ -126,8 +126,18 @@ struct unit *unit_free(struct unit *unit);
 /* The same, and what was saved of it too: it is gone from the host. */
 void unit_end(struct unit *unit);
 
-/* By the name an operator types, or a cgroup path; NULL: none. With user units of one name, the first. */
+/*
+ * By the name an operator types, or a cgroup path; NULL: none. Of units of one name the system's own; of those of users and
+ * containers the first.
+ */
 struct unit *unit_find(const struct manager *manager, const char *name_or_path);
+
+/*
+ * What it is called where it must be told from all others: its name, or its cgroup path where names may repeat. Borrowed.
+ * A system's unit keeps its own when it moves to another slice. And back; NULL: no unit that is here has this one.
+ */
+const char *unit_label(const struct unit *unit);
+struct unit *unit_find_label(const struct manager *manager, const char *label);
 
 /* By exact key: the path, or a pseudo-unit's name. */
 struct unit *unit_find_key(const struct manager *manager, const char *path, const char *name);

@@ -3,6 +3,8 @@
  * org.memguard1 over its own socket: a whole manager with units made by hand, and clients of every sort. The
  * well-behaved client lives in the manager's own event loop; others are processes or bare sockets.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -581,6 +583,34 @@ static void test_pause(void **state) {
         assert_false(manager->paused);
 }
 
+/* It is in force all the same, and whoever asked for it is told. */
+static void test_pause_cannot_be_saved(void **state) {
+        struct unit *unit = make_unit("hog.service");
+        int state_dir_fd = manager->state_dir_fd;
+
+        manager->state_dir_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        call(MANAGER, "Pause", "s", "hog.service");
+        assert_string_equal(answer.error, MG_BUS_ERROR_NOT_SAVED);
+        assert_non_null(strstr(answer.message, "hog.service is paused now, but"));
+        assert_non_null(strstr(answer.message, "restart"));
+        assert_true(unit->paused);
+        call(MANAGER, "Resume", "s", "hog.service");
+        assert_string_equal(answer.error, MG_BUS_ERROR_NOT_SAVED);
+        assert_non_null(strstr(answer.message, "hog.service is resumed now, but"));
+        assert_false(unit->paused);
+        close(manager->state_dir_fd);
+
+        /* No state directory from the start. */
+        manager->state_dir_fd = -EBADF;
+        call(MANAGER, "Pause", "s", "");
+        assert_string_equal(answer.error, MG_BUS_ERROR_NOT_SAVED);
+        assert_non_null(strstr(answer.message, "Everything is paused now, but"));
+        assert_true(manager->paused);
+        manager->state_dir_fd = state_dir_fd;
+        call(MANAGER, "Resume", "s", "");
+        expect_ok();
+}
+
 static void test_log_level(void **state) {
         call(MANAGER, "SetLogLevel", "s", "debug");
         expect_ok();
@@ -846,9 +876,9 @@ int main(void) {
                 BUS_TEST(test_no_such_unit), BUS_TEST(test_processes),
                 BUS_TEST(test_get_history),  BUS_TEST(test_explain),
                 BUS_TEST(test_trim),         BUS_TEST(test_reload),
-                BUS_TEST(test_pause),        BUS_TEST(test_log_level),
-                BUS_TEST(test_garbage),      BUS_TEST(test_many_calls),
-                BUS_TEST(test_strangers),
+                BUS_TEST(test_pause),        BUS_TEST(test_pause_cannot_be_saved),
+                BUS_TEST(test_log_level),    BUS_TEST(test_garbage),
+                BUS_TEST(test_many_calls),   BUS_TEST(test_strangers),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
