@@ -97,6 +97,7 @@ struct unit {
 
         struct mg_history history;
         struct unit_shown shown;
+        uint64_t listed; /* the last answer on the bus that was asked for it by name */
         uint64_t created_usec;
         uint64_t mark; /* of the last discovery that saw it */
         bool configured;
