@@ -20,21 +20,7 @@
  * systemd in a container) go by their cgroup.
  */
 static bool has_unique_name(const struct unit *unit) {
-        static const char suffix[] = ".slice";
-        const char *component, *slash;
-
-        if (!unit->path)
-                return true;
-        if (unit->user)
-                return false;
-        for (component = unit->path + 1; (slash = strchr(component, '/')); component = slash + 1) {
-                size_t length = (size_t) (slash - component);
-
-                if (length < strlen(suffix) ||
-                    memcmp(slash - strlen(suffix), suffix, strlen(suffix)) != 0)
-                        return false;
-        }
-        return true;
+        return !unit->path || (!unit->user && unit_name_tree_length(unit->path) == 0);
 }
 
 int bus_unit_path(const struct unit *unit, char **ret_path) {

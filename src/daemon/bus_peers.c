@@ -23,8 +23,8 @@
 #define PEERS_MAX      128
 #define PEERS_PER_USER 8
 #define REQUEST_MAX    (1 * MG_MIB) /* the largest request is a list of unit names */
-#define SOCKET_SIZE \
-        (128 * 1024) /* the kernel doubles it; sd-bus itself would make it 8 MiB where it may */
+/* The kernel doubles it; sd-bus itself would make it 8 MiB where it may. */
+#define SOCKET_SIZE     (128 * 1024)
 #define UNSENT_MAX      3 /* answers waiting, beyond what the socket holds */
 #define UNSENT_MAX_ROOT 64
 /* A unit's row is some 3 KiB. One answer may be larger; a second one is then not begun before most of the first is fetched. */
