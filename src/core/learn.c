@@ -24,6 +24,7 @@ void policy_init(struct mg_policy_state *state) {
                 .after_trim_thp_bytes = MG_UNKNOWN,
                 .pause_usec_per_gib = MG_UNKNOWN,
                 .pause_usec_per_million_chunks = MG_UNKNOWN,
+                .rates_at_usec = MG_UNKNOWN,
                 .statistics_usec = MG_UNKNOWN,
                 .statistics_bytes = MG_UNKNOWN,
                 .regrowth_checked = true,
@@ -109,7 +110,7 @@ static void rebase_times(
         uint64_t *past[] = {
                 &state->stuck_at_usec,        &state->last_trim_usec,    &state->mass_free_at_usec,
                 &state->checkpoint_seen_usec, &state->idle_since_usec,   &state->last_cpu_at_usec,
-                &state->would_trim_at_usec,   &state->last_live_at_usec,
+                &state->would_trim_at_usec,   &state->last_live_at_usec, &state->rates_at_usec,
         };
 
         for (size_t i = 0; i < MG_ELEMENTS(past); i++)
@@ -335,6 +336,7 @@ void learn_sample(
         watch_checkpoint(state, sample, now_usec);
         expire_mass_free(state, config, now_usec);
         watch_cpu(state, sample->cpu_usage_usec, now_usec);
+        learn_relax_rates(state, config, now_usec);
         account_set_stuck(account, policy_stuck(state, config, now_usec));
 }
 
@@ -379,11 +381,13 @@ static bool is_pinned_result(
 static bool learn_pause(
                 struct mg_policy_state *state,
                 const struct mg_unit_config *config,
-                const struct mg_outcome *outcome) {
+                const struct mg_outcome *outcome,
+                uint64_t now_usec) {
         if (outcome->pause_usec == MG_UNKNOWN)
                 return false;
         state->last_pause_usec = outcome->pause_usec;
         learn_rates(state, outcome);
+        state->rates_at_usec = now_usec;
         if (outcome->pause_usec <= config->max_pause_usec || state->breaker_open)
                 return false;
         state->breaker_open = true;
@@ -419,7 +423,7 @@ bool policy_learn(
         else
                 learn_success(state);
         state->mass_free_at_usec = MG_UNKNOWN;
-        return learn_pause(state, config, outcome);
+        return learn_pause(state, config, outcome, now_usec);
 }
 
 void policy_resume(struct mg_policy_state *state) {

@@ -28,6 +28,12 @@ void learn_sample(
 /* The learned rates after a round; needs outcome->predicted_pause_usec. */
 void learn_rates(struct mg_policy_state *state, const struct mg_outcome *outcome);
 
+/* Each CooldownMaxSec= without a round, half of what the learned rates have above the generic ones is forgotten. */
+void learn_relax_rates(
+                struct mg_policy_state *state,
+                const struct mg_unit_config *config,
+                uint64_t now_usec);
+
 /* For FOR_USEC, and never less than it takes to be idle. */
 bool learn_is_idle(const struct mg_policy_state *state, uint64_t for_usec, uint64_t now_usec);
 

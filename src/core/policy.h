@@ -149,6 +149,7 @@ struct mg_policy_state {
         uint64_t after_trim_thp_bytes;
         uint64_t pause_usec_per_gib; /* learned; MG_UNKNOWN: the generic rate */
         uint64_t pause_usec_per_million_chunks;
+        uint64_t rates_at_usec; /* when a round last taught them, or they were last relaxed */
         uint64_t last_pause_usec;
         uint64_t statistics_usec;  /* the dearest statistics call seen; MG_UNKNOWN: none yet */
         uint64_t statistics_bytes; /* resident bytes of that process then */

@@ -140,6 +140,26 @@ void learn_rates(struct mg_policy_state *state, const struct mg_outcome *outcome
                                 adjust_rate(rates.usec_per_gib, generic.usec_per_gib, outcome);
 }
 
+static void relax(uint64_t *rate, uint64_t generic) {
+        if (*rate != MG_UNKNOWN && *rate > generic)
+                *rate = generic + (*rate - generic) / 2;
+}
+
+/* A rate that one slow call has taught would hold the next round back, and so never be corrected. */
+void learn_relax_rates(
+                struct mg_policy_state *state,
+                const struct mg_unit_config *config,
+                uint64_t now_usec) {
+        if (state->rates_at_usec == MG_UNKNOWN)
+                state->rates_at_usec = now_usec; /* they are from before a restart */
+        if (mg_sub_floor(now_usec, state->rates_at_usec) <
+            MG_MAX(config->cooldown_max_usec, (uint64_t) 1))
+                return;
+        state->rates_at_usec = now_usec;
+        relax(&state->pause_usec_per_gib, GENERIC_SLICED_USEC_PER_GIB);
+        relax(&state->pause_usec_per_million_chunks, GENERIC_USEC_PER_MILLION_CHUNKS);
+}
+
 void policy_learn_statistics(
                 struct mg_policy_state *state,
                 uint64_t cost_usec,

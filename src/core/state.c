@@ -55,6 +55,7 @@ static const struct field state_fields[] = {
         FIELD(KIND_U64, "AFTER_TRIM_THP_BYTES", after_trim_thp_bytes),
         FIELD(KIND_U64, "PAUSE_USEC_PER_GIB", pause_usec_per_gib),
         FIELD(KIND_U64, "PAUSE_USEC_PER_MILLION_CHUNKS", pause_usec_per_million_chunks),
+        FIELD(KIND_U64, "RATES_AT_USEC", rates_at_usec),
         FIELD(KIND_U64, "LAST_PAUSE_USEC", last_pause_usec),
         FIELD(KIND_U64, "STATISTICS_USEC", statistics_usec),
         FIELD(KIND_U64, "STATISTICS_BYTES", statistics_bytes),

@@ -88,8 +88,7 @@ static void put_history(struct dict *dict, const struct unit *unit, uint64_t sin
 
         dict_begin(dict);
         dict_string(dict, "unit", unit->name);
-        dict_u64(dict, "interval_usec",
-                 MG_MAX(manager->settings.interval_usec, manager->tick_stretch_usec));
+        dict_u64(dict, "interval_usec", manager->settings.interval_usec);
         dict_u64(dict, "history_bytes", sizeof(*history));
         dict_u64(dict, "trims_forgotten", mg_sub_floor(history->n_rounds, MG_HISTORY_TRIMS));
         dict_list_begin(dict, "samples");

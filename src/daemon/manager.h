@@ -85,10 +85,9 @@ struct manager {
         sd_event_source *extra_source; /* for units that wish to be ticked before their time */
         uint64_t extra_tick_usec;      /* the last one */
         uint64_t ticks;
-        uint64_t released_usec;     /* when the daemon gave its own free memory back */
-        uint64_t last_slow_usec;    /* when the once-a-minute part ran last */
-        uint64_t tick_stretch_usec; /* added to IntervalSec= while memory.stat is slow to read */
-        uint64_t trimmed_bytes;     /* by rounds since the start */
+        uint64_t released_usec;  /* when the daemon gave its own free memory back */
+        uint64_t last_slow_usec; /* when the once-a-minute part ran last */
+        uint64_t trimmed_bytes;  /* by rounds since the start */
         uint64_t trims;
         struct mg_list rounds; /* struct trim_round.all */
         size_t n_rounds;

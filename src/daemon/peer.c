@@ -156,6 +156,8 @@ static int handle_stray_reply(struct peer *peer, const struct mg_message *messag
 
         if (id == MG_UNKNOWN || id == 0 || id > peer->last_id)
                 return -EBADMSG;
+        if (message->verb == MG_VERB_STATS_REPLY)
+                peer_take_late_stats(peer, message);
         peer->late_replies++;
         peer->manager->late_replies++;
         return 0;

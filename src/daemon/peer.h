@@ -149,6 +149,9 @@ void peer_work(struct peer *peer, uint64_t now_usec);
 /* From a stats-reply, or a hello that has them: into the process's sample. */
 void peer_take_stats(struct peer *peer, const struct mg_message *message);
 
+/* From one that came too late for whoever asked: what it cost, where that is not known yet, or the process is never asked again. */
+void peer_take_late_stats(struct peer *peer, const struct mg_message *reply);
+
 /* Whether the duty limit, MaxPause= and the configuration let statistics be asked for at NOW. */
 bool peer_may_ask_stats(const struct peer *peer, uint64_t now_usec);
 

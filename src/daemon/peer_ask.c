@@ -185,6 +185,12 @@ static void on_stats(
                                    duty_interval_usec(predict_cost(peer)));
 }
 
+void peer_take_late_stats(struct peer *peer, const struct mg_message *reply) {
+        if (peer->process && peer->stats_cost_usec == MG_UNKNOWN &&
+            reply->number[MG_NUMBER_RESULT] == MG_RESULT_DONE)
+                learn_cost(peer, reply, manager_now(peer->manager) - peer->stats_sent_usec);
+}
+
 /* Two handlers for one reply: the peer's own first, so that the second finds the sample filled. */
 static void on_stats_then(
                 struct peer *peer,

@@ -329,7 +329,8 @@ static void handle_checkpoint(struct peer *peer) {
         struct unit *unit = peer->process->unit;
 
         unit->checkpoint_at_usec = manager_now(peer->manager);
-        if (!unit->round && !peer_is_busy(peer) && peer_may_look(peer))
+        if (unit->config.mode != MG_MODE_OFF && !unit->round && !peer_is_busy(peer) &&
+            peer_may_look(peer))
                 (void) peer_ask_stats(peer, on_looked, NULL);
 }
 

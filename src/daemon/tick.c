@@ -29,9 +29,13 @@
 
 #define SLOW_INTERVAL_USEC MG_USEC_PER_MIN
 
-/* A memory.stat that takes longer has thousands of dying cgroups below it: reading it is then kept under 1 % of the time. */
-#define SLOW_READ_USEC     (20 * MG_USEC_PER_MSEC)
-#define SLOW_READ_INTERVAL 100
+/*
+ * A memory.stat that takes longer has thousands of dying cgroups below it, if the host is not thrashing: reading it is then kept
+ * under 1 % of the time, as far as a look each minute allows.
+ */
+#define SLOW_READ_USEC (20 * MG_USEC_PER_MSEC)
+#define SLOW_READ_REST 100
+#define REST_MAX_USEC  MG_USEC_PER_MIN
 
 /* A unit that restarts without end is worth four lines a minute at most. */
 #define TELL_AGENTS_USEC (15 * MG_USEC_PER_SEC)
@@ -105,6 +109,15 @@ static void sum_processes(struct unit *unit) {
         unit->memory.swap_bytes = known ? swap : MG_UNKNOWN;
 }
 
+/* Nobody else's reads are put off for it. */
+static void rest_if_slow(struct unit *unit, uint64_t began_usec, uint64_t now_usec) {
+        uint64_t took_usec = now_usec - began_usec;
+
+        if (took_usec > SLOW_READ_USEC)
+                unit->rest_until_usec =
+                                now_usec + MG_MIN(took_usec * SLOW_READ_REST, REST_MAX_USEC);
+}
+
 int tick_measure(struct unit *unit, bool with_swap) {
         measure_processes(unit, with_swap && sums_from_proc(unit));
         if (sums_from_proc(unit)) {
@@ -112,8 +125,10 @@ int tick_measure(struct unit *unit, bool with_swap) {
                 unit->sampled = true;
                 return 0;
         }
+        uint64_t began_usec = clock_now_usec();
         if (cgroup_sample(&unit->cgroup, &unit->memory) < 0)
                 return -ENODEV;
+        rest_if_slow(unit, began_usec, clock_now_usec());
         unit->sampled = true;
         return 0;
 }
@@ -292,11 +307,21 @@ static void start_trims(struct manager *manager, size_t n_candidates, uint64_t n
         for (size_t i = 0; i < n_candidates; i++) {
                 struct unit *unit = manager->candidates[i].unit;
 
-                if (i < n)
+                if (i < n) {
                         (void) trim_start(unit, &unit->decision);
-                else
-                        unit->decision.reason = MG_REASON_CONCURRENCY;
+                        continue;
+                }
+                unit->decision.reason = MG_REASON_CONCURRENCY;
+                unit->tick_wished = manager->candidates[i].urgent; /* see tick_trim_ended() */
         }
+}
+
+void tick_trim_ended(struct manager *manager) {
+        for (struct unit *u = unit_first(manager); u; u = unit_next(u))
+                if (u->tick_wished) {
+                        tick_between(manager, EXTRA_TICK_USEC);
+                        return;
+                }
 }
 
 /* A unit that is ticked needs no tick of its own any more. */
@@ -307,17 +332,19 @@ static bool take_wish(struct unit *unit) {
         return wished;
 }
 
+static bool is_turn(struct unit *unit, bool all, uint64_t now_usec) {
+        return take_wish(unit) || (all && now_usec >= unit->rest_until_usec) ||
+               pressure_is_on(unit, now_usec);
+}
+
 /* One pass over all units, or those under pressure or with a wish for it. Returns how many trims are due. */
 static size_t tick_units(struct manager *manager, bool all, uint64_t now_usec) {
-        uint64_t began_usec = clock_now_usec();
-        uint64_t slowest_usec = 0;
         size_t n = 0;
 
         MG_LIST_FOREACH_SAFE(entry, &manager->units) {
                 struct unit *unit = unit_of(entry);
-                uint64_t now;
 
-                if (!take_wish(unit) && !all && !pressure_is_on(unit, now_usec))
+                if (!is_turn(unit, all, now_usec))
                         continue;
                 if (!tick_unit(unit, now_usec)) {
                         unit_end(unit);
@@ -331,14 +358,7 @@ static size_t tick_units(struct manager *manager, bool all, uint64_t now_usec) {
                                 .due_since_usec = unit->due_since_usec,
                                 .urgent = unit->decision.reason == MG_REASON_PRESSURE,
                         };
-                now = clock_now_usec();
-                slowest_usec = MG_MAX(slowest_usec, now - began_usec);
-                began_usec = now;
         }
-        if (all)
-                manager->tick_stretch_usec = slowest_usec > SLOW_READ_USEC
-                                                             ? slowest_usec * SLOW_READ_INTERVAL
-                                                             : 0;
         return n;
 }
 
@@ -380,10 +400,7 @@ static void tell_agents(struct manager *manager, uint64_t now_usec) {
 }
 
 void tick_rearm(struct manager *manager) {
-        uint64_t interval_usec =
-                        MG_MAX(manager->settings.interval_usec, manager->tick_stretch_usec);
-
-        manager->tick_due_usec = mg_add_cap(manager_now(manager), interval_usec);
+        manager->tick_due_usec = mg_add_cap(manager_now(manager), manager->settings.interval_usec);
 }
 
 static void look_after_self(struct manager *manager, uint64_t now_usec) {

@@ -32,6 +32,9 @@ void tick_between(struct manager *manager, uint64_t gap_usec);
 /* UNIT wishes for one. The next tick may come first. */
 void tick_soon(struct unit *unit);
 
+/* There is room for another trim: those that pressure makes urgent do not wait for the next tick. */
+void tick_trim_ended(struct manager *manager);
+
 /* A sample of UNIT from what is known; PROCESSES are the manager's scratch, valid until the next call. */
 void tick_fill_sample(struct unit *unit, struct mg_unit_sample *ret_sample);
 

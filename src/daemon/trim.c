@@ -147,6 +147,7 @@ void trim_finish(struct trim_round *round) {
         round->peer = NULL;
         tell_handler(round, TRIM_DONE);
         round_free(round);
+        tick_trim_ended(manager);
 }
 
 static struct trim_round *round_new(struct unit *unit) {
@@ -277,7 +278,10 @@ int trim_by_hand(struct unit *unit, bool dry_run, trim_handler handler, void *us
         round->dry_run = dry_run;
         round->handler = handler;
         round->handler_userdata = userdata;
-        look_at_all(round);
+        if (dry_run)
+                decide_by_hand(round);
+        else
+                look_at_all(round);
         return 0;
 }
 

@@ -72,6 +72,7 @@ struct unit {
         uint64_t cpu_usage_usec;
         uint64_t checkpoint_at_usec;
         bool tick_wished;
+        uint64_t rest_until_usec; /* memory.stat is slow to read: not at every tick */
         struct mg_list processes; /* struct process.by_unit: those with an agent, now or once, and in the proc source all that were found */
         uint32_t n_processes;     /* of that list */
         uint32_t n_agents;        /* of these, connected and past hello */

@@ -182,9 +182,10 @@ static void test_dry_run(void **state) {
         struct heard heard = {};
 
         start_fakes(f, good, 1);
+        const struct peer *peer = process_first(unit_here(f))->peer;
+        uint64_t asked = peer->last_id;
         assert_int_equal(trim_by_hand(unit_here(f), true, on_trimmed, &heard), 0);
-        while (heard.times == 0)
-                run_once(f);
+        assert_int_equal(peer->last_id, asked);
         assert_int_equal(heard.times, 1);
         assert_int_equal(heard.result.status, TRIM_DRY_RUN);
         assert_true(heard.result.decision.expected_bytes >= (HOLDING - 1) * MIB);
@@ -583,6 +584,109 @@ static void test_flood(void **state) {
         assert_int_equal(trim_now(f).result.outcome.n_answered, 1);
 }
 
+static struct peer *own_peer(struct fixture *f) {
+        struct unit *unit = unit_here(f);
+
+        for (struct process *p = unit ? process_first(unit) : NULL; p; p = process_next(p))
+                if (p->proc.pid == getpid() && p->peer && p->peer->state == PEER_READY)
+                        return p->peer;
+        return NULL;
+}
+
+/* Whoever may not be asked anything is not asked at a checkpoint either. */
+static void test_checkpoint_in_mode_off(void **state) {
+        static const enum mg_mode modes[] = { MG_MODE_OFF, MG_MODE_OBSERVE };
+        struct fixture *f = *state;
+        int fd = fake_connect(f->socket);
+
+        assert_int_equal(fake_hello(fd), 0);
+        while (!own_peer(f))
+                run_once(f);
+        for (size_t i = 0; i < MG_ELEMENTS(modes); i++) {
+                struct unit *unit = unit_here(f);
+                struct peer *peer = own_peer(f);
+
+                unit->config.mode = modes[i];
+                peer->request.verb = MG_VERB_UNKNOWN; /* whatever was asked is answered */
+                peer->stats_cost_usec = 1;
+                peer->stats_due_usec = unit->checkpoint_at_usec = 0;
+                uint64_t asked = peer->last_id;
+                assert_int_equal(fake_send(fd, "VERB=checkpoint\nTAG=here\n"), 0);
+                while (unit->checkpoint_at_usec == 0)
+                        assert_true(sd_event_run(f->manager->event, UINT64_MAX) >= 0);
+                assert_int_equal(peer->last_id > asked, modes[i] != MG_MODE_OFF);
+        }
+        close(fd);
+}
+
+/* Reads what the daemon asks next. */
+static void hear(struct fixture *f, int fd, char text[static 4097]) {
+        ssize_t n;
+
+        while ((n = recv(fd, text, 4096, MSG_DONTWAIT)) < 0)
+                run_once(f);
+        assert_true(n > 0);
+        text[n] = '\0';
+}
+
+/* The one look without a known cost was in vain; what it cost is known all the same, and so there may be others. */
+static void test_first_look_too_late(void **state) {
+        struct fixture *f = *state;
+        char text[4097], late[256];
+        int fd = fake_connect(f->socket);
+
+        assert_int_equal(
+                        fake_send(fd,
+                                  "VERB=hello\nPROTOCOL=1\nHEAPS=1\nMODE=linked\nVERSION=0.1.0\nCAN=stats,trim\n"
+                                  "BASE_BYTES=0\nHEAP0_ALLOCATOR=glibc\nHEAP0_CAN=stats,trim\n"),
+                        0);
+        do
+                hear(f, fd, text);
+        while (!strstr(text, "VERB=stats\n"));
+        assert_non_null(strstr(text, "FORCE=1"));
+        snprintf(late, sizeof(late),
+                 "VERB=stats-reply\nID=%ju\nRESULT=done\nHEAPS=0\nSTATS_COST_USEC=5\n",
+                 (uintmax_t) own_peer(f)->last_id);
+        while (!own_peer(f)->unresponsive)
+                run_once(f);
+        assert_int_equal(fake_send(fd, late), 0);
+        do
+                hear(f, fd, text);
+        while (!strstr(text, "VERB=stats\n"));
+        assert_null(strstr(text, "FORCE=1"));
+        close(fd);
+}
+
+/* The end of a round makes room: who waits urgently does not wait for the next tick. */
+static void test_room_for_the_urgent(void **state) {
+        static const enum fake_behaviour good[] = { FAKE_GOOD };
+        struct fixture *f = *state;
+        struct heard heard = {};
+
+        start_fakes(f, good, 1);
+        f->manager->settings.interval_usec = MG_USEC_PER_HOUR;
+        tick_rearm(f->manager);
+        assert_int_equal(trim_by_hand(unit_here(f), false, on_trimmed, &heard), 0);
+        unit_here(f)->tick_wished = true;
+        while (unit_here(f)->tick_wished)
+                run_once(f);
+        assert_int_equal(heard.times, 1);
+}
+
+static void test_slow_to_read(void **state) {
+        static const enum fake_behaviour good[] = { FAKE_GOOD };
+        struct fixture *f = *state;
+
+        start_fakes(f, good, 1);
+        uint64_t sampled_usec = unit_here(f)->policy.last_sample_usec;
+        unit_here(f)->rest_until_usec = MG_UNKNOWN;
+        run_ticks(f, 3);
+        assert_int_equal(unit_here(f)->policy.last_sample_usec, sampled_usec);
+        unit_here(f)->rest_until_usec = 0;
+        run_ticks(f, 1);
+        assert_true(unit_here(f)->policy.last_sample_usec > sampled_usec);
+}
+
 static void test_second_daemon(void **state) {
         struct fixture *f = *state;
         pid_t child = fork();
@@ -665,6 +769,10 @@ int main(int argc, char **argv) {
                 cmocka_unit_test_setup_teardown(test_replaced, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_many_of_one_process, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_flood, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_checkpoint_in_mode_off, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_first_look_too_late, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_room_for_the_urgent, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_slow_to_read, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_second_daemon, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_steady_tick, set_up, tear_down),
         };

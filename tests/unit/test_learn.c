@@ -563,6 +563,29 @@ static void test_rates_converge(void **state) {
         }
 }
 
+/* One call that was slow by chance, within MaxPause=: the next need is larger, and held by what it taught, but not for ever. */
+static void test_slow_rates_are_forgotten(void **state) {
+        struct sim_unit u;
+        uint64_t held_usec;
+
+        sim_init(&u);
+        u.process.arenas = 1;
+        u.soft = MIB(300);
+        u.pause_usec = 46000;
+        sim_run(&u, SEC(10));
+        assert_int_equal(u.n_trims, 1);
+        assert_false(u.state.breaker_open);
+        u.soft = MIB(340);
+        u.pause_usec = 20000;
+        held_usec = u.now_usec;
+        sim_run(&u, HOUR(1));
+        assert_int_equal(u.decision.reason, MG_REASON_MAX_PAUSE);
+        while (u.n_trims == 1 && u.now_usec < held_usec + HOUR(24))
+                sim_tick(&u);
+        assert_int_equal(u.n_trims, 2);
+        assert_true(u.now_usec >= held_usec + u.config.cooldown_max_usec - MIN(1));
+}
+
 static void test_rates_are_bounded(void **state) {
         static const uint64_t pauses[] = { 0, 1, UINT64_MAX - 1 };
 
@@ -638,6 +661,7 @@ int main(void) {
                 cmocka_unit_test(test_breaker),
                 cmocka_unit_test(test_resume_without_a_breaker_keeps_what_was_learned),
                 cmocka_unit_test(test_rates_converge),
+                cmocka_unit_test(test_slow_rates_are_forgotten),
                 cmocka_unit_test(test_rates_are_bounded),
                 cmocka_unit_test(test_statistics_cost),
                 cmocka_unit_test(test_clock_back_frees_nobody_and_holds_nobody),
