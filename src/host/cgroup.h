@@ -67,8 +67,9 @@ int cgroup_dying(const struct mg_cgroup *cgroup, uint64_t *ret_count);
 int cgroup_pids(const char *root, const char *path, pid_t *pids, size_t max);
 
 /*
- * What one walk visits: a cgroup with children takes some tens of us, and the daemon's watchdog has 30 s for everything. Slices are root's,
- * but in a tree that was handed to somebody (unit_name_tree_length()) that one can make cgroups without end.
+ * What one walk visits: each costs an open, and where it has children a list of its some seventy files, and the daemon's watchdog has
+ * 30 s for everything. Slices are root's, but in a tree that was handed to somebody (unit_name_tree_length()) that one can make
+ * cgroups without end.
  */
 #define MG_CGROUP_WALK_MAX 65536u
 #define MG_CGROUP_TREE_MAX 8192u
