@@ -66,7 +66,7 @@ int bus_trim_unit(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         /* To ask what a trim would bring is reading. */
         if (!dry_run) {
                 r =
-                                bus_authorize(userdata, call, MG_BUS_ACTION_TRIM, unit->name,
+                                bus_authorize(userdata, call, MG_BUS_ACTION_TRIM, unit_label(unit),
                                               bus_trim_unit, error);
                 if (r <= 0)
                         return r < 0 ? r : 1;
@@ -146,7 +146,7 @@ static int set_paused(sd_bus_message *call, void *userdata, sd_bus_error *error,
         if (r < 0)
                 return r;
         r =
-                        bus_authorize(server, call, action, unit ? unit->name : "",
+                        bus_authorize(server, call, action, unit ? unit_label(unit) : "",
                                       paused ? bus_pause : bus_resume, error);
         if (r <= 0)
                 return r < 0 ? r : 1;

@@ -32,6 +32,7 @@ struct store;
 struct systemd_units;
 struct trim_result;
 struct unit;
+struct unit_tree;
 
 /* Buckets of the unit table; hosts have tens to a few thousand units. */
 #define UNIT_BUCKETS 512
@@ -58,6 +59,8 @@ struct manager {
         struct mg_list units; /* struct unit.all, in order of discovery */
         struct unit *unit_table[UNIT_BUCKETS];
         size_t n_units;
+        struct unit_tree *trees;       /* that others than root make units in */
+        bool walk_cut;                 /* the last walk met more cgroups than it visits */
         struct systemd_units *systemd; /* NULL: no systemd D-Bus, the tree is walked */
         sd_event_source *discovery_source;
         uint64_t discovery_mark;

@@ -14,6 +14,7 @@
 #include "daemon/process.h"
 #include "daemon/store.h"
 #include "daemon/trim.h"
+#include "daemon/unit_tree.h"
 #include "host/memory_stat.h"
 
 /* Names are no secret and buckets no attack: a unit's name takes root, or a user manager, to choose. */
@@ -39,21 +40,7 @@ struct unit *unit_find_key(const struct manager *manager, const char *path, cons
  * systemd in a container) go by their cgroup.
  */
 static bool has_unique_name(const struct unit *unit) {
-        static const char suffix[] = ".slice";
-        const char *component, *slash;
-
-        if (!unit->path)
-                return true;
-        if (unit->user)
-                return false;
-        for (component = unit->path + 1; (slash = strchr(component, '/')); component = slash + 1) {
-                size_t length = (size_t) (slash - component);
-
-                if (length < strlen(suffix) ||
-                    memcmp(slash - strlen(suffix), suffix, strlen(suffix)) != 0)
-                        return false;
-        }
-        return true;
+        return !unit->path || (!unit->user && unit_name_tree_length(unit->path) == 0);
 }
 
 const char *unit_label(const struct unit *unit) {
@@ -214,6 +201,7 @@ int unit_get(struct manager *manager,
              const struct unit_identity *identity,
              struct unit **ret_unit) {
         struct unit *unit = unit_find_key(manager, identity->path, identity->name);
+        struct unit_tree *tree;
         int r;
 
         if (unit) {
@@ -222,9 +210,15 @@ int unit_get(struct manager *manager,
         }
         if (reserve_candidates(manager, manager->n_units + 1) < 0)
                 return -ENOMEM;
+        r = unit_tree_join(manager, identity->path, &tree);
+        if (r < 0)
+                return r;
         unit = unit_alloc(manager, identity);
-        if (!unit)
+        if (!unit) {
+                unit_tree_leave(manager, tree);
                 return -ENOMEM;
+        }
+        unit->tree = tree;
         forget(unit);
         link_unit(unit);
         r = unit_open_cgroup(unit);
@@ -252,6 +246,7 @@ struct unit *unit_free(struct unit *unit) {
         while (process_first(unit))
                 process_free(process_first(unit));
         unlink_unit(unit);
+        unit_tree_leave(unit->manager, unit->tree);
         close_cgroup(unit);
         free(unit->name);
         free(unit->path);

@@ -24,6 +24,7 @@
 struct manager;
 struct process;
 struct trim_round;
+struct unit_tree;
 
 /* Hex digits of a systemd InvocationID and the NUL. */
 #define INVOCATION_ID_SIZE 33
@@ -50,6 +51,7 @@ struct unit {
         char *path; /* of its cgroup; NULL: a pseudo-unit (processes outside every unit) */
         bool user;  /* of a user manager */
         uid_t user_uid;
+        struct unit_tree *tree;                 /* that counts it; NULL: none */
         struct mg_cgroup cgroup;                /* held open; dir_fd < 0 where the source is proc */
         char invocation_id[INVOCATION_ID_SIZE]; /* "" without systemd */
         enum mg_source source;
@@ -98,6 +100,7 @@ struct unit {
 
         struct mg_history history;
         struct unit_shown shown;
+        uint64_t listed; /* the last answer on the bus that was asked for it by name */
         uint64_t created_usec;
         uint64_t mark; /* of the last discovery that saw it */
         bool configured;
@@ -116,7 +119,7 @@ struct unit_identity {
 
 /*
  * Finds or makes. A new unit opens its cgroup where the manager uses cgroups, looks up its configuration, its saved
- * state and pause flag. Returns 0, -ENOMEM, or -ENOENT when the cgroup is gone already.
+ * state and pause flag. Returns 0, -ENOMEM, -ENOENT when the cgroup is gone already, or -EUSERS when its tree has too many.
  */
 int unit_get(struct manager *manager, const struct unit_identity *identity, struct unit **ret_unit);
 
