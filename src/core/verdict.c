@@ -186,6 +186,11 @@ static bool answer(struct mg_verdict_state *state, enum mg_verdict verdict) {
         return believed;
 }
 
+/* An agent that has answered meanwhile makes these untrue at once, whatever the floors will say. */
+static bool is_over(enum mg_verdict verdict) {
+        return verdict == MG_VERDICT_NO_AGENT || verdict == MG_VERDICT_NO_STATISTICS;
+}
+
 static bool add_floors(
                 struct mg_verdict_state *state,
                 const struct mg_account *account,
@@ -215,10 +220,10 @@ bool verdict_update(
                 return false;
         closed = add_floors(state, account, now_usec);
         hinted = answer_from_hints(hints);
-        if (!closed && hinted == _MG_VERDICT_MAX)
+        if (!closed && hinted == _MG_VERDICT_MAX && !is_over(state->verdict))
                 return false;
         /* Asked each minute in any case: it counts the floors of a growth. */
-        verdict = closed ? answer_from_floors(state, account, hints) : hinted;
+        verdict = closed ? answer_from_floors(state, account, hints) : MG_VERDICT_LEARNING;
         state->answered_usec = now_usec;
         return answer(state, hinted != _MG_VERDICT_MAX ? hinted : verdict);
 }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "base/hash.h"
 #include "base/macros.h"
 #include "core/policy.h"
 #include "core/schedule.h"
@@ -39,6 +40,9 @@
 
 /* A unit that restarts without end is worth four lines a minute at most. */
 #define TELL_AGENTS_USEC (15 * MG_USEC_PER_SEC)
+
+/* A tick comes up to a tenth of IntervalSec= late. */
+#define SCATTER_DIVISOR 10
 
 /* Wishes of several units are one pass; more than ten passes a second would be a load. */
 #define EXTRA_TICK_USEC (100 * MG_USEC_PER_MSEC)
@@ -399,8 +403,17 @@ static void tell_agents(struct manager *manager, uint64_t now_usec) {
         manager->agents_lost = 0;
 }
 
+/* A program that works at round intervals would be met in the same state each time: trimmed just before it needs all again. */
+static uint64_t scatter(const struct manager *manager) {
+        uint64_t hash = hash_add(
+                        MG_HASH_INIT, (const char *) &manager->ticks, sizeof(manager->ticks));
+
+        return hash % (manager->settings.interval_usec / SCATTER_DIVISOR + 1);
+}
+
 void tick_rearm(struct manager *manager) {
-        manager->tick_due_usec = mg_add_cap(manager_now(manager), manager->settings.interval_usec);
+        manager->tick_due_usec = mg_add_cap(
+                        manager_now(manager), manager->settings.interval_usec + scatter(manager));
 }
 
 static void look_after_self(struct manager *manager, uint64_t now_usec) {

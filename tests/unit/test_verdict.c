@@ -213,6 +213,22 @@ static void test_hints_need_no_floors(void **state) {
         }
 }
 
+/* The word goes as quickly as it came, once an agent answers. */
+static void test_an_agent_comes(void **state) {
+        struct mg_account account = account_of(MIB(100), MIB(500), 0);
+        struct fixture f;
+
+        setup(&f);
+        f.hints.has_agent = false;
+        verdict_update(&f.verdict, &account, &f.hints, SEC(5));
+        verdict_update(&f.verdict, &account, &f.hints, SEC(10));
+        assert_verdict(&f, MG_VERDICT_NO_AGENT);
+        f.hints.has_agent = f.hints.has_statistics = true;
+        assert_false(verdict_update(&f.verdict, &account, &f.hints, SEC(15)));
+        assert_true(verdict_update(&f.verdict, &account, &f.hints, SEC(20)));
+        assert_verdict(&f, MG_VERDICT_LEARNING);
+}
+
 static void test_no_agent_has_a_slope(void **state) {
         struct fixture f;
 
@@ -329,6 +345,7 @@ int main(void) {
                 cmocka_unit_test(test_not_malloc),
                 cmocka_unit_test(test_the_larger_part_names_it),
                 cmocka_unit_test(test_hints_need_no_floors),
+                cmocka_unit_test(test_an_agent_comes),
                 cmocka_unit_test(test_no_agent_has_a_slope),
                 cmocka_unit_test(test_unknown_anon_is_no_sample),
                 cmocka_unit_test(test_hourly_bursts_do_not_flap),
