@@ -217,6 +217,38 @@ def exit_codes(world):
 
 
 @test
+def an_empty_name_is_never_every_unit(world):
+    world.run_daemon("")
+    for command in ("pause", "resume", "trim", "explain", "advise", "history", "plot", "list-processes", "status", "enroll", "withdraw"):
+        done = world.ctl(command, "")
+        check_equal(f"{command} with an empty name ({done.stderr.strip()})", done.returncode, 2)
+        one_line_on_stderr(done)
+    check_equal("among names", world.ctl("status", "web.process", "").returncode, 2)
+    check_equal("with --all", world.ctl("pause", "--all", "").returncode, 2)
+    check("PAUSED" not in world.ctl("status").stdout, "an empty name has paused every unit")
+
+
+@test
+def options_that_a_verb_does_not_have_are_refused(world):
+    root = f"{world.directory}/root"
+    dropin = f"{root}/etc/systemd/system/foo.service.d/50-memguard.conf"
+    os.makedirs(os.path.dirname(dropin))
+    with open(dropin, "w") as file:
+        file.write('# Written by memguardctl enroll; "memguardctl withdraw foo.service" takes it away.\n')
+    for option, arguments in (("print", ("withdraw", "--print", f"--root={root}", "foo")), ("dry-run", ("--dry-run", "withdraw", f"--root={root}", "foo")),
+                              ("dry-run", ("enroll", "--dry-run", f"--root={root}", "foo")), ("dry-run", ("pause", "--dry-run", "web.process")),
+                              ("print", ("resume", "--print", "--all")), ("dry-run", ("reload", "--dry-run")), ("all", ("trim", "--all", "web.process")),
+                              ("config", ("status", "--config=memguard.ini")), ("output", ("history", "web.process", "-o", "web.svg")),
+                              ("since", ("explain", "web.process", "--since=1h")), ("interval", ("status", "--interval=1s")),
+                              ("restart", ("survey", "--restart")), ("user", ("trim", "--user", "web.process")), ("all", ("--all",))):
+        done = world.ctl(*arguments)
+        verb = next((word for word in arguments if not word.startswith("-")), "status")
+        check_equal(f"exit code of {arguments}", done.returncode, 2)
+        check_equal(f"what {arguments} says", done.stderr, f"memguardctl: {verb} has no --{option}\n")
+    check(os.path.exists(dropin), "a refused withdraw has taken a file away")
+
+
+@test
 def no_daemon_is_one_clear_line(world):
     for command in (("status",), ("trim", "web.process"), ("reload",), ("status", "--json=short")):
         done = world.ctl(*command)
@@ -271,6 +303,11 @@ def check_config_and_cat_config(world):
     check_equal("a bad file", bad.returncode, 1)
     check("MaxPause" in bad.stderr + bad.stdout, f"the key is not named: {bad}")
     check_equal("a missing file", world.ctl("check-config", f"{world.directory}/none.ini").returncode, 1)
+    named = world.ctl("check-config", f"--config={world.config_path}")
+    check_equal("by --config=", (named.returncode, named.stderr), (bad.returncode, bad.stderr))
+    check("MaxPause=soon" in world.ctl("cat-config", f"--config={world.config_path}").stdout, "cat-config shows another file than --config=")
+    for verb in ("check-config", "cat-config"):
+        check_equal(f"{verb}: two files", world.ctl(verb, world.config_path, f"--config={world.config_path}").returncode, 2)
 
 
 @test
