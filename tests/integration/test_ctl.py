@@ -281,6 +281,23 @@ def looking_is_for_all_acting_is_not(world):
 
 
 @test
+def withdraw_without_rights_says_so(world):
+    nobody = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
+    if world.ctl("--version", user=nobody).returncode != 0:
+        raise Skip("the build directory is closed to other users")
+    directory = f"{world.directory}/root/etc/systemd/system/foo.service.d"
+    os.makedirs(directory)
+    with open(f"{directory}/50-memguard.conf", "w") as file:
+        file.write('# Written by memguardctl enroll; "memguardctl withdraw foo.service" takes it away.\n')
+    os.chmod(directory, 0o555)
+    done = world.ctl("withdraw", f"--root={world.directory}/root", "foo", user=nobody)
+    os.chmod(directory, 0o755)
+    check_equal(f"exit code ({done.stderr.strip()})", done.returncode, 5)
+    one_line_on_stderr(done)
+    check_equal("files", os.listdir(directory), ["50-memguard.conf"])
+
+
+@test
 def list_processes(world):
     world.run_daemon("")
     web = world.service("web", *BURST).wait_for("phase idle")
