@@ -297,6 +297,43 @@ def withdraw_without_rights_says_so(world):
     check_equal("files", os.listdir(directory), ["50-memguard.conf"])
 
 
+def made_up_cgroup(world, path, pid):
+    """As the kernel would show it below --cgroup-root=."""
+    directory = f"{world.directory}/cgroup{path}"
+    os.makedirs(directory)
+    for name, text in {"cgroup.procs": f"{pid}\n", "memory.stat": f"anon {16 * MIB}\nfile 0\nshmem 0\n", "memory.current": f"{16 * MIB}\n",
+                       "memory.swap.current": "0\n", "memory.high": "max\n", "memory.max": "max\n", "memory.events": "low 0\nhigh 0\nmax 0\noom 0\n",
+                       "cgroup.events": "populated 1\nfrozen 0\n", "cpu.stat": "usage_usec 1000\n"}.items():
+        with open(f"{directory}/{name}", "w") as file:
+            file.write(text)
+
+
+@test
+def a_cgroup_tells_units_of_one_name_apart(world):
+    paths = [f"/user.slice/user-{user}.slice/user@{user}.service/app.slice/app.service" for user in (1001, 1002)]
+    sleepers = [subprocess.Popen(["sleep", "infinity"]) for _ in paths]
+    try:
+        for path, sleeper in zip(paths, sleepers):
+            made_up_cgroup(world, path, sleeper.pid)
+        with open(f"{world.directory}/cgroup/cgroup.controllers", "w") as file:
+            file.write("cpu memory pids\n")
+        world.configure()
+        world.start("--source=cgroup", f"--cgroup-root={world.directory}/cgroup")
+        wait_until("both are known", lambda: len(world.json("status")) == 2)
+        for path, sleeper in zip(paths, sleepers):
+            shown = world.ctl("status", path)
+            check_equal(f"exit code ({shown.stderr.strip()})", shown.returncode, 0)
+            ours = [row["pid"] for row in world.json("list-processes", path)]
+            check_equal("processes of the cgroup", ours, [sleeper.pid])
+            words = shown.stdout.split()
+            pids = [other.pid for other in sleepers if str(other.pid) in words]
+            check_equal(f"processes shown for {path}: {shown.stdout}", pids, [sleeper.pid])
+    finally:
+        for sleeper in sleepers:
+            sleeper.kill()
+            sleeper.wait()
+
+
 @test
 def list_processes(world):
     world.run_daemon("")
