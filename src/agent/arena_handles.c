@@ -50,11 +50,16 @@ static const char *refusal = "arena tops: not started";
 
 extern size_t malloc_usable_size(void *block) __attribute__((weak));
 
-/* glibc adds a word and rounds up to two: 24, 40, 56, ... None of the other allocators gives all of these. */
+/*
+ * glibc adds a word and rounds up to two: 24, 40, 56, ... None of the other allocators gives all of these. So it is on 64
+ * bits; on 32 each architecture and version rounds differently, and handles, which need the certainty, are refused.
+ */
 bool handles_recognise_malloc(void) {
         static const size_t sizes[] = { 1, 25, 30, 41, 1000, 1001, 5000 };
         bool same = malloc_usable_size != NULL;
 
+        if (sizeof(void *) != 8)
+                return true;
         for (size_t i = 0; same && i < MG_ELEMENTS(sizes); i++) {
                 void *block = malloc(sizes[i]);
                 size_t chunk = (sizes[i] + sizeof(size_t) + 15) & ~(size_t) 15;

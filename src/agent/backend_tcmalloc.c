@@ -2,7 +2,10 @@
 /*
  * tcmalloc as gperftools has it, by its C interface. What its page heap holds free is exactly what a release gives back; what
  * its caches and half-used spans hold is out of reach (measured: 16 KiB blocks 491 -> 42 MiB, 512 B of which one in 7 is
- * kept: nothing). Released in slices of 64 MiB: the page heap is locked meanwhile, 79 ms a GiB. Layer: agent.
+ * kept: nothing). Released in slices of 64 MiB: the page heap is locked meanwhile, 79 ms a GiB.
+ *
+ * A call releases whole spans. What that is beyond the slice tcmalloc keeps as credit, also from one trim to the next, and
+ * later calls return at once until it is used up: a call that brings nothing is no sign that nothing is left. Layer: agent.
  */
 #include <errno.h>
 
@@ -18,9 +21,6 @@ extern void MallocExtension_ReleaseToSystem(size_t bytes) __attribute__((weak));
 extern const char *tc_version(int *major, int *minor, const char **patch) __attribute__((weak));
 
 #define SLICE_BYTES (64 * MG_MIB)
-
-/* Each slice must bring something; and a heap of 16 TiB is not left before it is done. */
-#define MAX_SLICES 262144
 
 static char version_text[32];
 
@@ -69,18 +69,31 @@ static int stats(const struct mg_heap *heap, struct mg_heap_message *message) {
         return 0;
 }
 
+/*
+ * So many release FREE_BYTES whatever the credit, which cannot exceed the heap. A program that meanwhile frees and takes again
+ * makes them no more.
+ */
+static uint64_t slices_for(uint64_t free_bytes) {
+        uint64_t system = read_property("generic.heap_size");
+
+        return (free_bytes + (system == MG_UNKNOWN ? 0 : system)) / SLICE_BYTES + 1;
+}
+
 static void trim(
                 const struct mg_heap *heap,
                 const struct mg_trim_request *request,
                 struct mg_trim_outcome *ret_outcome) {
         uint64_t free_bytes = read_property("tcmalloc.pageheap_free_bytes");
 
-        *ret_outcome = (struct mg_trim_outcome){ .result = MG_RESULT_DONE };
-        if (free_bytes == MG_UNKNOWN)
+        if (free_bytes == MG_UNKNOWN) {
                 *ret_outcome = (struct mg_trim_outcome){
                         .result = MG_RESULT_UNSUPPORTED, .reason = "this tcmalloc has no page heap"
                 };
-        for (int slice = 0; slice < MAX_SLICES && free_bytes > 0 && free_bytes != MG_UNKNOWN;
+                return;
+        }
+        *ret_outcome = (struct mg_trim_outcome){ .result = MG_RESULT_DONE };
+        uint64_t slices = slices_for(free_bytes);
+        for (uint64_t slice = 0; slice < slices && free_bytes > 0 && free_bytes != MG_UNKNOWN;
              slice++) {
                 if (slice > 0 && trim_is_over(request)) {
                         ret_outcome->result = MG_RESULT_PARTIAL;
@@ -92,10 +105,7 @@ static void trim(
                 MallocExtension_ReleaseToSystem(SLICE_BYTES);
                 uint64_t pause = stopwatch_pause_usec(&watch);
                 ret_outcome->pause_usec = MG_MAX(ret_outcome->pause_usec, pause);
-                uint64_t left = read_property("tcmalloc.pageheap_free_bytes");
-                if (left >= free_bytes)
-                        break;
-                free_bytes = left;
+                free_bytes = read_property("tcmalloc.pageheap_free_bytes");
                 trim_let_others_run(pause);
         }
 }

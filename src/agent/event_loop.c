@@ -148,5 +148,6 @@ void loop_after_fork(void) {
         atomic_store(&loop.wakers, 0);
         client_forget(&loop.client);
         close_all();
+        hooks_set_wake(NULL);
         atomic_store(&loop.is_busy, false);
 }

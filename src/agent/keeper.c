@@ -26,9 +26,6 @@
  */
 #define MAX_RESTARTS 400
 
-/* A filter follows no_new_privs at once, or not at all: an agent that has seen none so much later knows. */
-#define FILTER_GRACE_USEC MG_USEC_PER_SEC
-
 static struct {
         struct mg_settings settings;
         struct mg_thread_setup setup;
@@ -36,10 +33,10 @@ static struct {
         _Atomic(int) lock_tid;
         atomic_bool is_wanted; /* somebody has asked for the thread */
         atomic_bool is_given_up;
+        atomic_bool is_claimed; /* an event loop of the program's has the agent */
         atomic_bool is_sandbox_tried;
         atomic_bool may_have_queues; /* the program runs, and may have anything open */
         _Atomic(size_t) stack_bytes;
-        _Atomic(uint64_t) expects_filter_at_usec; /* 0: not */
         _Atomic(int) restarts;
         pthread_key_t main_key;
         bool has_main_key;
@@ -109,20 +106,17 @@ int keeper_init(const struct mg_settings *settings,
         atomic_store(&keeper.may_have_queues, !makes_handles);
         keeper.has_main_key = pthread_key_create(&keeper.main_key, end_with_main) == 0;
         watch_main();
-        hooks_set_wake(thread_wake);
+        thread_measure_tls();
         atomic_store(&keeper.owner_pid, system_getpid());
         return 0;
 }
 
-/*
- * Whether the calling thread, whose filters the agent would inherit, is as free as the program was at load. Even this
- * question can be fatal under a filter, so it is asked only where there is no sign of one.
- */
-static bool is_unfiltered(void) {
-        uint64_t expected_at = atomic_load(&keeper.expects_filter_at_usec);
+bool keeper_has_given_up(void) {
+        return atomic_load(&keeper.is_given_up);
+}
 
-        if (expected_at > 0 && thread_verified_at() < expected_at + FILTER_GRACE_USEC)
-                return false;
+/* Whether the calling thread, whose filters the agent would inherit, is as free as the program was at load. */
+static bool is_unfiltered(void) {
         return syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) == (long) keeper.setup.baseline.mode;
 }
 
@@ -131,6 +125,8 @@ static bool is_unfiltered(void) {
  * the trial itself makes a child; a program that made a thread may do that.
  */
 static bool is_admitted(void) {
+        if (atomic_load(&keeper.is_given_up) || atomic_load(&keeper.is_claimed))
+                return false;
         if (keeper.setup.baseline.mode == SECCOMP_MODE_FILTER &&
             !atomic_exchange(&keeper.is_sandbox_tried, true) && !sandbox_admits_agent())
                 keeper_forbid();
@@ -143,6 +139,7 @@ static int start_locked(void) {
                 return 0;
         keeper.setup.spare_message_queues = atomic_exchange(&keeper.may_have_queues, true);
         keeper.setup.stack_bytes = atomic_load(&keeper.stack_bytes);
+        hooks_set_wake(thread_wake);
         return thread_start(&keeper.setup);
 }
 
@@ -180,7 +177,7 @@ void keeper_follow(void) {
         int saved = errno;
 
         if (keeper.settings.thread_mode == MG_THREAD_FOLLOW && !atomic_load(&keeper.is_wanted) &&
-            keeper_is_ours() && is_admitted()) {
+            !keeper_has_given_up() && keeper_is_ours() && is_admitted()) {
                 atomic_store(&keeper.may_have_queues, true);
                 if (is_unfiltered())
                         keeper_start(NULL);
@@ -196,10 +193,6 @@ void keeper_want_callbacks(void) {
                 keeper_release(keeper_hold());
 }
 
-void keeper_expect_filter(void) {
-        atomic_store(&keeper.expects_filter_at_usec, process_now_usec());
-}
-
 void keeper_forbid(void) {
         atomic_store(&keeper.is_given_up, true);
 }
@@ -212,12 +205,12 @@ void keeper_give_up(void) {
 bool keeper_claim(void) {
         if (thread_is_running())
                 return false;
-        atomic_store(&keeper.is_given_up, true);
+        atomic_store(&keeper.is_claimed, true);
         return true;
 }
 
 void keeper_unclaim(void) {
-        atomic_store(&keeper.is_given_up, false);
+        atomic_store(&keeper.is_claimed, false);
 }
 
 struct mg_hold keeper_hold(void) {
@@ -256,7 +249,10 @@ void keeper_after_fork(void) {
         thread_after_fork();
         atomic_store(&keeper.lock_tid, 0);
         atomic_store(&keeper.is_wanted, false);
-        /* A child of a process that was left alone by its own doing has inherited the reason. */
+        atomic_store(&keeper.is_claimed, false); /* the loop has closed what is its own */
+        /* A child of a process that was left alone by its own doing has inherited the reason, and is not ours. */
+        if (keeper_has_given_up())
+                return;
         atomic_store(&keeper.owner_pid, system_getpid());
         watch_main();
         keeper.setup.is_forked = true;

@@ -39,12 +39,12 @@ void keeper_follow(void);
 /* Callbacks of the program will run in the agent's thread: it is made anew if its stack is too small for them. */
 void keeper_want_callbacks(void);
 
-/* The program has set no_new_privs: most likely a filter of system calls comes next. Makes no system call. */
-void keeper_expect_filter(void);
-
 /* No agent in this process any more: none is made from now on (without a system call), or the present one ends, too. */
 void keeper_forbid(void);
 void keeper_give_up(void);
+
+/* Whether it is so. Makes no system call. */
+bool keeper_has_given_up(void);
 
 /* The program serves its agent by itself, without a thread: none is made until unclaimed. False: there is one. */
 bool keeper_claim(void);

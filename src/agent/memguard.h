@@ -115,7 +115,11 @@ typedef uint64_t (*memguard_cache_shrink_fn)(uint64_t goal_bytes, void *userdata
  * some up. SHRINK may be NULL. USERDATA is passed to the callbacks and stays the caller's. *RET_CACHE is owned by the library and
  * valid until memguard_cache_unregister(). Works before, during and after memguard_start() or memguard_open().
  *
- * Callbacks may lock the program's mutexes and use malloc(3). They must not call memguard_stop() or memguard_close().
+ * Callbacks may lock the program's mutexes and use malloc(3). They must not call memguard_stop() or memguard_close(), and must
+ * not open, use or close descriptors: the agent's thread has a table of its own, in which the program's numbers mean
+ * nothing or something else. One opened there means nothing to the program, one closed there stays open in the program, or is the
+ * agent's. So no logging (syslog(3), sd-journal(3), stdio), no flushing of files, no starting of processes: set a flag and let
+ * a thread of your own do it. (In memguard_dispatch() the table is the program's; a preloaded agent, though, always has its thread.)
  *
  * Returns 0; -EINVAL when NAME, BYTES or RET_CACHE is NULL or NAME is empty; -ENOSPC when MEMGUARD_CACHES_MAX are registered.
  */

@@ -53,10 +53,10 @@ static struct {
         _Atomic(uint32_t) phase; /* a futex */
         _Atomic(int) tid;
         _Atomic(int) end;
-        _Atomic(uint64_t) verified_at_usec;
         _Atomic(uint32_t) stop; /* a futex */
         const struct mg_thread_setup *setup;
         struct mg_client client;
+        size_t tls_bytes;
         int signal_fd;
         bool is_signal_foreign; /* one of the program's own is pending */
 } agent = { .signal_fd = -EBADF, .client = { .socket_fd = -EBADF } };
@@ -77,10 +77,6 @@ bool thread_is_current(void) {
 
 enum mg_thread_end thread_end(void) {
         return (enum mg_thread_end) atomic_load(&agent.end);
-}
-
-uint64_t thread_verified_at(void) {
-        return atomic_load(&agent.verified_at_usec);
 }
 
 void thread_after_fork(void) {
@@ -161,7 +157,6 @@ static bool check_rights(bool was_asked) {
                 rights = rights_compare(main_status, own_status, &agent.setup->baseline);
         switch (rights) {
         case MG_RIGHTS_EQUAL:
-                atomic_store(&agent.verified_at_usec, process_now_usec());
                 return !was_asked;
         case MG_RIGHTS_SECCOMP_STRICTER:
                 atomic_store(&agent.end, MG_THREAD_END_SECCOMP);
@@ -253,12 +248,17 @@ static int add_tls(struct dl_phdr_info *info, size_t size, void *sum) {
         return 0;
 }
 
-static size_t choose_stack(size_t wanted) {
+void thread_measure_tls(void) {
         size_t tls = 0;
-        long minimum = sysconf(_SC_THREAD_STACK_MIN);
 
         dl_iterate_phdr(add_tls, &tls);
-        wanted += tls + (minimum > 0 ? (size_t) minimum : 0);
+        agent.tls_bytes = tls;
+}
+
+static size_t choose_stack(size_t wanted) {
+        long minimum = sysconf(_SC_THREAD_STACK_MIN);
+
+        wanted += agent.tls_bytes + (minimum > 0 ? (size_t) minimum : 0);
         return (wanted + 0xffff) & ~(size_t) 0xffff;
 }
 
@@ -345,5 +345,6 @@ int thread_stop(uint64_t timeout_usec) {
                         wait_while_starting();
         }
         atomic_store(&agent.phase, PHASE_NONE);
+        atomic_store(&trim_must_stop, false);
         return 0;
 }

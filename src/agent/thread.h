@@ -64,8 +64,11 @@ enum mg_thread_end {
 };
 enum mg_thread_end thread_end(void);
 
-/* When the thread last found its rights equal to the program's and no filter on either; 0: not yet. */
-uint64_t thread_verified_at(void);
+/*
+ * How much of the program's thread-local storage lies on a thread's stack. At the start and no more: in a forked child the dynamic
+ * linker's lock may be held by a thread that is not there.
+ */
+void thread_measure_tls(void);
 
 /* In the child: the thread was the parent's. */
 void thread_after_fork(void);

@@ -83,7 +83,8 @@ static bool changes_rights(int option, unsigned long argument) {
         }
 }
 
-typedef int (*prctl_fn)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+/* As prctl() is declared: some ABIs pass variable arguments in other places. */
+typedef int (*prctl_fn)(int, ...);
 static mg_next_symbol prctl_next;
 
 __attribute__((constructor)) static void find_prctl(void) {
@@ -94,15 +95,13 @@ static int call_prctl(prctl_fn next, int option, const unsigned long argument[4]
         struct mg_hold hold = { 0 };
 
         if (!changes_rights(option, argument[0]) || !atomic_load(&preload_is_active) ||
-            !is_main_thread() || !keeper_is_ours())
+            keeper_has_given_up() || !is_main_thread() || !keeper_is_ours())
                 return next(option, argument[0], argument[1], argument[2], argument[3]);
         if (thread_is_running())
                 hold = keeper_hold();
         int result = next(option, argument[0], argument[1], argument[2], argument[3]);
-        /* From here on a filter may be in force: no system call. */
-        if (result == 0 && option == PR_SET_NO_NEW_PRIVS)
-                keeper_expect_filter();
-        if (result == 0 && option == PR_SET_SECCOMP)
+        /* A filter is in force, or comes next, perhaps over all threads at once: no agent from here on, and no system call. */
+        if (result == 0 && (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP))
                 keeper_forbid();
         keeper_release(hold);
         return result;

@@ -66,7 +66,7 @@ int bus_trim_unit(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         /* To ask what a trim would bring is reading. */
         if (!dry_run) {
                 r =
-                                bus_authorize(userdata, call, MG_BUS_ACTION_TRIM, unit->name,
+                                bus_authorize(userdata, call, MG_BUS_ACTION_TRIM, unit_label(unit),
                                               bus_trim_unit, error);
                 if (r <= 0)
                         return r < 0 ? r : 1;
@@ -125,6 +125,14 @@ static uid_t sender_uid(sd_bus_message *call) {
         return uid;
 }
 
+static int set_unsaved_error(sd_bus_error *error, const char *unit, bool paused, int r) {
+        return sd_bus_error_setf(
+                        error, MG_BUS_ERROR_NOT_SAVED,
+                        "%s is %s now, but this could not be written (%s): it will not outlast a restart of memguardd",
+                        unit[0] != '\0' ? unit : "Everything", paused ? "paused" : "resumed",
+                        strerror(-r));
+}
+
 static int set_paused(sd_bus_message *call, void *userdata, sd_bus_error *error, bool paused) {
         const char *action = paused ? MG_BUS_ACTION_PAUSE : MG_BUS_ACTION_RESUME;
         struct bus_server *server = userdata;
@@ -138,17 +146,19 @@ static int set_paused(sd_bus_message *call, void *userdata, sd_bus_error *error,
         if (r < 0)
                 return r;
         r =
-                        bus_authorize(server, call, action, unit ? unit->name : "",
+                        bus_authorize(server, call, action, unit ? unit_label(unit) : "",
                                       paused ? bus_pause : bus_resume, error);
         if (r <= 0)
                 return r < 0 ? r : 1;
         if (unit)
                 about = (struct mg_journal_unit){ .name = unit->name, .user = unit->user };
-        manager_set_paused(server->manager, unit, paused);
+        r = manager_set_paused(server->manager, unit, paused);
         if (paused)
                 journal_paused(&about, sender_uid(call));
         else
                 journal_resumed(&about, sender_uid(call));
+        if (r < 0)
+                return set_unsaved_error(error, name, paused, r);
         return sd_bus_reply_method_return(call, "");
 }
 

@@ -8,52 +8,14 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/macros.h"
 #include "daemon/bus_server.h"
 #include "host/bus_api.h"
 #include "host/cleanup.h"
 
-/*
- * systemd's names are unique among the units that have nothing but slices above them. All others (of a user's manager, of a
- * systemd in a container) go by their cgroup.
- */
-static bool has_unique_name(const struct unit *unit) {
-        static const char suffix[] = ".slice";
-        const char *component, *slash;
-
-        if (!unit->path)
-                return true;
-        if (unit->user)
-                return false;
-        for (component = unit->path + 1; (slash = strchr(component, '/')); component = slash + 1) {
-                size_t length = (size_t) (slash - component);
-
-                if (length < strlen(suffix) ||
-                    memcmp(slash - strlen(suffix), suffix, strlen(suffix)) != 0)
-                        return false;
-        }
-        return true;
-}
-
 int bus_unit_path(const struct unit *unit, char **ret_path) {
-        return sd_bus_path_encode(
-                        MG_BUS_UNIT_PATH, has_unique_name(unit) ? unit->name : unit->path,
-                        ret_path);
-}
-
-static struct unit *find_labelled(const struct manager *manager, const char *label) {
-        struct unit *unit;
-
-        if (label[0] == '/') {
-                unit = unit_find_key(manager, label, NULL);
-                return unit && !has_unique_name(unit) ? unit : NULL;
-        }
-        for (unit = unit_first(manager); unit; unit = unit_next(unit))
-                if (mg_streq(unit->name, label) && has_unique_name(unit))
-                        return unit;
-        return NULL;
+        return sd_bus_path_encode(MG_BUS_UNIT_PATH, unit_label(unit), ret_path);
 }
 
 /* What is found is read at once and by nobody else: all objects share the server's one structure. */
@@ -71,7 +33,7 @@ static int find_unit(
 
         if (r <= 0)
                 return r;
-        unit = find_labelled(server->manager, label);
+        unit = unit_find_label(server->manager, label);
         if (!unit)
                 return 0;
         unit_facts_take(unit, &server->facts);

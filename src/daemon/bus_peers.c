@@ -2,10 +2,10 @@
 /*
  * Peer to peer clients on RUNTIME/bus, each an sd_bus of its own. Layer: daemon. The socket is for everyone, so
  * everything that a client can pile up here is bounded: connections, the size of a request (sd-bus itself would take 128 MiB),
- * and answers it does not fetch. Who exceeds one loses that connection.
+ * and answers it does not fetch, in number and in bytes. Who exceeds one loses that connection.
  *
  * The busses are driven by hand instead of by sd_bus_attach_event(), so that what one step of a stranger's bus has
- * allocated can be seen: nothing else tells how large a message sd-bus is waiting for.
+ * allocated can be seen: nothing else tells how large a message sd-bus is waiting for, or what those are that wait to be sent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,11 +20,15 @@
 #include "daemon/journal.h"
 #include "daemon/self.h"
 
-#define PEERS_MAX         128
-#define PEERS_PER_USER    8
-#define REQUEST_MAX       (1 * MG_MIB) /* the largest request is a list of unit names */
-#define UNSENT_MAX        3 /* answers waiting, beyond the 200 KiB that the socket holds */
-#define UNSENT_MAX_ROOT   64
+#define PEERS_MAX      128
+#define PEERS_PER_USER 8
+#define REQUEST_MAX    (1 * MG_MIB) /* the largest request is a list of unit names */
+/* The kernel doubles it; sd-bus itself would make it 8 MiB where it may. */
+#define SOCKET_SIZE     (128 * 1024)
+#define UNSENT_MAX      3 /* answers waiting, beyond what the socket holds */
+#define UNSENT_MAX_ROOT 64
+/* A unit's row is some 3 KiB. One answer may be larger; a second one is then not begun before most of the first is fetched. */
+#define HELD_MAX          (4 * MG_MIB)
 #define LISTEN_RETRY_USEC MG_USEC_PER_SEC
 
 struct bus_peer {
@@ -34,6 +38,7 @@ struct bus_peer {
         sd_event_source *io_source;
         sd_event_source *time_source;
         uid_t uid;
+        int64_t held_bytes; /* what its steps have allocated and not freed: requests that come in, answers that wait */
         bool trusted;       /* root, or the daemon's own user */
         bool dispatched;    /* in the current step: a whole message came in */
         const char *doomed; /* why it is to be disconnected; NULL: it is not */
@@ -62,21 +67,23 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
         if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected"))
                 peer->doomed = "went away";
         (void) sd_bus_get_n_queued_write(peer->bus, &unsent);
-        if (unsent > (peer->trusted ? UNSENT_MAX_ROOT : UNSENT_MAX))
+        if (unsent > (peer->trusted ? UNSENT_MAX_ROOT : UNSENT_MAX) ||
+            (!peer->trusted && unsent > 0 && peer->held_bytes > (int64_t) HELD_MAX))
                 peer->doomed = "does not read its answers";
         return peer->doomed ? 1 : 0;
 }
 
 static void step(struct bus_peer *peer) {
-        int64_t before = self_net_allocated();
+        int64_t grown_bytes = -self_net_allocated();
         int r;
 
         peer->dispatched = false;
         r = sd_bus_process(peer->bus, NULL);
+        grown_bytes += self_net_allocated();
+        peer->held_bytes += grown_bytes;
         if (r < 0 && !peer->doomed)
                 peer->doomed = "broke the protocol, or off";
-        if (!peer->trusted && !peer->dispatched &&
-            self_net_allocated() - before > (int64_t) REQUEST_MAX)
+        if (!peer->trusted && !peer->dispatched && grown_bytes > (int64_t) REQUEST_MAX)
                 peer->doomed = "sent too large a request";
         if (!peer->doomed)
                 return;
@@ -136,6 +143,15 @@ static int drive_bus(struct bus_peer *peer) {
         return r;
 }
 
+/* What waits in the kernel is the daemon's memory too. */
+static int limit_socket(const struct bus_peer *peer) {
+        int size = SOCKET_SIZE;
+
+        return setsockopt(sd_bus_get_fd(peer->bus), SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0
+                               ? -errno
+                               : 0;
+}
+
 /* Takes over FD in any case. */
 static int open_bus(struct bus_peer *peer, int fd) {
         sd_id128_t id;
@@ -156,6 +172,8 @@ static int open_bus(struct bus_peer *peer, int fd) {
                 r = sd_bus_set_description(peer->bus, "peer");
         if (r >= 0)
                 r = sd_bus_start(peer->bus);
+        if (r >= 0)
+                r = limit_socket(peer);
         if (r >= 0)
                 r = sd_bus_add_filter(peer->bus, NULL, on_message, peer);
         if (r >= 0)

@@ -6,6 +6,9 @@
 #include "daemon/journal.h"
 #include "host/bus_api.h"
 
+/* Each name is looked for among all units: 4096 names among as many took 90 ms of CPU time (2026-12-01), and everybody waits. */
+#define NAMES_MAX 1024u
+
 int bus_find_unit(
                 struct bus_server *server,
                 const char *name,
@@ -54,18 +57,31 @@ int bus_get_host(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         return bus_send_reply(&dict);
 }
 
+static size_t count_strings(char **strings) {
+        size_t n = 0;
+
+        while (strings && strings[n])
+                n++;
+        return n;
+}
+
+/* Each unit once, however often it is named: a few bytes of a request must not become a row each. */
 static int put_named_units(
                 struct dict *dict,
                 struct bus_server *server,
                 char **names,
                 sd_bus_error *error) {
+        uint64_t answer = ++server->n_lists;
+
         for (char **name = names; *name; name++) {
                 struct unit *unit = NULL;
                 int r = bus_find_unit(server, *name, error, &unit);
 
                 if (r < 0)
                         return r;
-                bus_unit(dict, unit);
+                if (unit->listed != answer)
+                        bus_unit(dict, unit);
+                unit->listed = answer;
         }
         return 0;
 }
@@ -81,10 +97,16 @@ int bus_list_units(sd_bus_message *call, void *userdata, sd_bus_error *error) {
         MG_CLEANUP(free_strings) char **names = NULL;
         struct bus_server *server = userdata;
         int r = sd_bus_message_read_strv(call, &names);
+        size_t n_names = count_strings(names);
 
         if (r < 0)
                 return r;
-        if (names && names[0]) {
+        if (n_names > NAMES_MAX)
+                return sd_bus_error_setf(
+                                error, SD_BUS_ERROR_INVALID_ARGS,
+                                "%zu names are more than %u: name none to get all units", n_names,
+                                NAMES_MAX);
+        if (n_names > 0) {
                 r = put_named_units(&dict, server, names, error);
                 if (r < 0)
                         return r;

@@ -31,6 +31,7 @@ struct bus_server {
         bool system_ready;   /* the name is ours */
 
         struct unit_facts facts; /* of the object that is being read */
+        uint64_t n_lists;        /* answers that list units by name: see struct unit.listed */
 
         /* calls that wait for polkit */
         struct mg_list authorizations;

@@ -33,6 +33,10 @@ static void add(struct strangers *strangers, const struct unit *unit, pid_t pid)
                 strangers->list[strangers->n++] = (struct stranger){ .unit = unit, .pid = pid };
 }
 
+static bool is_enough(const struct strangers *strangers) {
+        return strangers->n == STRANGERS_MAX || clock_now_usec() >= strangers->until_usec;
+}
+
 static bool has_pids(const struct unit *unit) {
         return unit->path && unit->manager->use_cgroups;
 }
@@ -60,8 +64,7 @@ static int visit_process(void *userdata, pid_t pid) {
         struct mg_proc_status status;
         struct process_unit found;
 
-        if (search->strangers->n == STRANGERS_MAX ||
-            clock_now_usec() >= search->strangers->until_usec)
+        if (is_enough(search->strangers))
                 return 1;
         if (proc_status("/proc", pid, &status) < 0 || status.state == 'Z' ||
             unit_of_process(pid, status.uid, search->manager->own_unit_path, &found) < 0)
@@ -88,6 +91,8 @@ struct strangers *strangers_find(struct manager *manager, const struct unit *wan
         for (const struct unit *u = unit_first(manager); u; u = unit_next(u)) {
                 if (wanted && u != wanted)
                         continue;
+                if (is_enough(strangers))
+                        break;
                 if (has_pids(u))
                         add_from_cgroup(strangers, u, pids, STRANGERS_MAX);
                 else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What trims and statistics cost, by unit name: the one thing learned that is still true after a reboot. A table that the
+ * What trims and statistics cost, by a unit's label (unit_label()): the one thing learned that is still true after a reboot. A table that the
  * store reads at the start and writes back; units that are not loaded keep their line. Layer: daemon; pure but for malloc.
  */
 #pragma once

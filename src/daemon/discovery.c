@@ -18,42 +18,76 @@
 #define WALK_INTERVAL_SYSTEMD_USEC (5 * MG_USEC_PER_MIN)
 #define WALK_ACCURACY_USEC         MG_USEC_PER_SEC
 
-static int get_unit(struct manager *manager, const char *path, struct unit **ret_unit) {
-        struct process_unit found;
-        struct unit_identity identity;
-        int r = unit_of_cgroup(path, manager->own_unit_path, &found);
+/* What is at PATH itself: cgroups below a unit's own are its own business. */
+static int identify(
+                const struct manager *manager,
+                const char *path,
+                struct process_unit *ret_found) {
+        int r = unit_of_cgroup(path, manager->own_unit_path, ret_found);
 
-        /* Cgroups below a unit's own are its own business. */
-        if (r < 0 || !mg_streq(found.path, path))
-                return -ENXIO;
-        identity = (struct unit_identity){
-                .name = found.name,
-                .path = found.path,
-                .user = found.user,
-                .user_uid = found.user_uid,
+        return r < 0 || !mg_streq(ret_found->path, path) ? -ENXIO : 0;
+}
+
+static int get_unit(
+                struct manager *manager,
+                const struct process_unit *found,
+                struct unit **ret_unit) {
+        struct unit_identity identity = {
+                .name = found->name,
+                .path = found->path,
+                .user = found->user,
+                .user_uid = found->user_uid,
         };
+
         return unit_get(manager, &identity, ret_unit);
 }
 
+/*
+ * A cgroup without a process is no unit yet, as whoever has a tree of cgroups can make empty ones without end. A unit that is known
+ * stays one while it is empty: it may be between two processes.
+ */
 static int visit_cgroup(void *userdata, const char *path) {
         struct manager *manager = userdata;
+        struct process_unit found;
         struct unit *unit;
-        int r = get_unit(manager, path, &unit);
+        int r;
 
-        if (r >= 0)
-                unit->mark = manager->discovery_mark;
-        return r == -ENOMEM ? r : 0;
+        if (identify(manager, path, &found) < 0)
+                return 0;
+        unit = unit_find_key(manager, path, NULL);
+        if (!unit) {
+                if (cgroup_is_empty(manager->cgroup_root, path))
+                        return 0;
+                r = get_unit(manager, &found, &unit);
+                if (r < 0)
+                        return r == -ENOMEM ? r : 0;
+        }
+        unit->mark = manager->discovery_mark;
+        return 0;
 }
 
-/* Units measured by their cgroup notice their own end in the tick; the others by being missed here. */
+/*
+ * Units measured by their cgroup notice their own end in the tick; the others by being missed here, unless a walk that was cut short
+ * has left them out.
+ */
 static void drop_missed(struct manager *manager) {
         MG_LIST_FOREACH_SAFE(entry, &manager->units) {
                 struct unit *unit = unit_of(entry);
 
                 if (unit->path && unit->source == MG_SOURCE_PROC &&
-                    unit->mark != manager->discovery_mark)
+                    unit->mark != manager->discovery_mark && unit_open_cgroup(unit) == -ENOENT)
                         unit_end(unit);
         }
+}
+
+/* Once, until a walk is whole again. */
+static void tell_cut(struct manager *manager, bool cut) {
+        if (cut && !manager->walk_cut)
+                journal_log(LOG_WARNING, NULL,
+                            "More cgroups in %s than are looked through (%u, and %u of one user, "
+                            "container or service): units among those beyond are not found",
+                            manager->cgroup_root, MG_CGROUP_WALK_MAX, MG_CGROUP_TREE_MAX);
+        manager->walk_cut = cut;
 }
 
 static void walk(struct manager *manager) {
@@ -62,7 +96,8 @@ static void walk(struct manager *manager) {
         manager->discovery_mark++;
         r = manager->use_cgroups ? cgroup_walk(manager->cgroup_root, visit_cgroup, manager)
                                  : discovery_walk_processes(manager);
-        if (r < 0)
+        tell_cut(manager, r == -E2BIG);
+        if (r < 0 && r != -E2BIG)
                 journal_errno(LOG_WARNING, r, NULL, "Cannot look for units in %s",
                               manager->use_cgroups ? manager->cgroup_root : "/proc");
         else if (manager->use_cgroups)
@@ -87,9 +122,11 @@ static int on_walk(sd_event_source *source, uint64_t usec, void *userdata) {
 static void on_unit_changed(void *userdata, const struct systemd_unit *known) {
         struct manager *manager = userdata;
         struct unit *unit = unit_find_key(manager, known->cgroup_path, NULL);
+        struct process_unit found;
 
         /* Where nothing but agents' processes can be measured, a unit without one would be an empty row. */
-        if (!unit && (!manager->use_cgroups || get_unit(manager, known->cgroup_path, &unit) < 0))
+        if (!unit && (!manager->use_cgroups || identify(manager, known->cgroup_path, &found) < 0 ||
+                      get_unit(manager, &found, &unit) < 0))
                 return;
         unit->mark = manager->discovery_mark;
         unit->sets_agent = known->sets_agent;

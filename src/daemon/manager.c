@@ -388,7 +388,7 @@ void manager_apply_paused(struct manager *manager) {
         manager->paused = manager->paused_by_hand || manager->settings.paused;
 }
 
-void manager_set_paused(struct manager *manager, struct unit *unit, bool paused) {
+int manager_set_paused(struct manager *manager, struct unit *unit, bool paused) {
         if (unit)
                 unit->paused = paused;
         else {
@@ -403,7 +403,7 @@ void manager_set_paused(struct manager *manager, struct unit *unit, bool paused)
                         u->paused = false;
                         policy_resume(&u->policy);
                 }
-        (void) store_save_pauses(manager, unit || paused);
+        return store_save_pauses(manager, unit || paused);
 }
 
 void manager_set_log_level(struct manager *manager, int level) {

@@ -32,6 +32,7 @@ struct store;
 struct systemd_units;
 struct trim_result;
 struct unit;
+struct unit_tree;
 
 /* Buckets of the unit table; hosts have tens to a few thousand units. */
 #define UNIT_BUCKETS 512
@@ -58,6 +59,8 @@ struct manager {
         struct mg_list units; /* struct unit.all, in order of discovery */
         struct unit *unit_table[UNIT_BUCKETS];
         size_t n_units;
+        struct unit_tree *trees;       /* that others than root make units in */
+        bool walk_cut;                 /* the last walk met more cgroups than it visits */
         struct systemd_units *systemd; /* NULL: no systemd D-Bus, the tree is walked */
         sd_event_source *discovery_source;
         uint64_t discovery_mark;
@@ -130,8 +133,11 @@ uint64_t manager_now(const struct manager *manager);
  */
 int manager_reload(struct manager *manager, struct mg_problems *problems);
 
-/* The emergency switch, kept over a restart. UNIT NULL: everything. Resuming a unit also closes its breaker. */
-void manager_set_paused(struct manager *manager, struct unit *unit, bool paused);
+/*
+ * The emergency switch, kept over a restart. UNIT NULL: everything. Resuming a unit also closes its breaker. Returns 0, or
+ * -errno: it is in force, but could not be written, so the next daemon may not know of it.
+ */
+int manager_set_paused(struct manager *manager, struct unit *unit, bool paused);
 
 /* `paused` follows from Paused= and from what an operator said. */
 void manager_apply_paused(struct manager *manager);

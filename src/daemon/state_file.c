@@ -151,8 +151,10 @@ static int save(const struct unit *unit, const char *suffix, const void *body, s
                 return -ENAMETOOLONG;
         memcpy(buffer + text.length, body, body_length);
         name_file(name, unit->path ?: unit->name, suffix);
+        /* A crash of the host ends every life that such a file tells of: the disk is not waited for. */
         return store_file_replace(
-                        unit->manager->units_dir_fd, name, buffer, text.length + body_length);
+                        unit->manager->units_dir_fd, name, buffer, text.length + body_length,
+                        false);
 }
 
 static int take_state(struct unit *unit, const char *body, size_t length) {

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/macros.h"
 #include "daemon/costs.h"
+#include "daemon/identity.h"
 #include "daemon/journal.h"
 #include "daemon/manager.h"
 #include "daemon/state_file.h"
@@ -26,7 +27,10 @@
 /* A line of the pauses' file that stands for everything: no unit has such a name. */
 #define EVERYTHING "*"
 
-#define FILE_MAX MG_MIB
+#define PAUSES_MAX MG_MIB
+
+/* A full table of the longest paths, each with five numbers of up to 20 digits: what was written can be read. */
+#define COSTS_FILE_MAX ((size_t) COSTS_MAX * (UNIT_PATH_MAX + 128))
 
 /* Often enough that a killed daemon forgets little, seldom enough that a thousand units cost nothing. */
 #define SAVE_INTERVAL_USEC (5 * MG_USEC_PER_MIN)
@@ -43,7 +47,7 @@
 struct store {
         struct costs costs;
         uint64_t costs_changed_usec; /* MG_UNKNOWN: they are as in the file */
-        char *pauses; /* lines: names of paused units, those not loaded too; or NULL */
+        char *pauses; /* lines: labels of paused units, those not loaded too; or NULL */
         uint64_t failed_at_usec;
 };
 
@@ -61,7 +65,7 @@ static void tell_failure(struct manager *manager, const char *what, int error) {
 static void load_costs(struct manager *manager) {
         MG_CLEANUP(freep) char *text = NULL;
         size_t length;
-        int r = store_file_read(manager->state_dir_fd, COSTS_FILE, FILE_MAX, &text, &length);
+        int r = store_file_read(manager->state_dir_fd, COSTS_FILE, COSTS_FILE_MAX, &text, &length);
 
         if (r >= 0)
                 r = strlen(text) == length ? costs_decode(&manager->store->costs, text) : -EBADMSG;
@@ -69,6 +73,10 @@ static void load_costs(struct manager *manager) {
                 journal_state_ignored(COSTS_FILE, "table of costs", strerror(-r));
 }
 
+/*
+ * Each minute, from the tick: a disk that is slow to sync must not hold up the trims of a host in need. A crash of the host
+ * may cost the table, which is then told, and learned again.
+ */
 static void save_costs(struct manager *manager) {
         MG_CLEANUP(freep) char *text = NULL;
         size_t length;
@@ -79,7 +87,7 @@ static void save_costs(struct manager *manager) {
                 return;
         r = costs_encode(&manager->store->costs, &text, &length);
         if (r >= 0)
-                r = store_file_replace(manager->state_dir_fd, COSTS_FILE, text, length);
+                r = store_file_replace(manager->state_dir_fd, COSTS_FILE, text, length, false);
         if (r < 0)
                 tell_failure(manager, "learned costs", r);
 }
@@ -96,7 +104,7 @@ static bool has_line(const char *text, const char *line) {
 static void load_pauses(struct manager *manager) {
         size_t length;
         int r =
-                        store_file_read(manager->state_dir_fd, PAUSES_FILE, FILE_MAX,
+                        store_file_read(manager->state_dir_fd, PAUSES_FILE, PAUSES_MAX,
                                         &manager->store->pauses, &length);
 
         if (r < 0 && r != -ENOENT)
@@ -166,8 +174,8 @@ static bool settle_history(struct unit *unit) {
 }
 
 void store_load_unit(struct unit *unit) {
-        unit->paused = has_line(unit->manager->store->pauses, unit->name);
-        costs_recall(&unit->manager->store->costs, unit->name, &unit->policy);
+        unit->paused = has_line(unit->manager->store->pauses, unit_label(unit));
+        costs_recall(&unit->manager->store->costs, unit_label(unit), &unit->policy);
 }
 
 void store_load_state(struct unit *unit) {
@@ -199,7 +207,7 @@ void store_save_unit(struct unit *unit) {
                 r = state_file_save(unit);
         if (r < 0)
                 tell_failure(unit->manager, "what was learned", r);
-        if (costs_remember(&store->costs, unit->name, &unit->policy) > 0 &&
+        if (costs_remember(&store->costs, unit_label(unit), &unit->policy) > 0 &&
             store->costs_changed_usec == MG_UNKNOWN)
                 store->costs_changed_usec = unit->saved_usec;
 }
@@ -228,7 +236,7 @@ void store_forget_unit(struct unit *unit) {
                 state_files_remove(unit);
 }
 
-/* Names that were paused before and are not loaded now stay paused, unless everything was resumed. */
+/* Units that were paused before and are not loaded now stay paused, unless everything was resumed. */
 static int print_pauses(const struct manager *manager, bool keep_unloaded, FILE *file) {
         const char *at = keep_unloaded ? manager->store->pauses : NULL;
 
@@ -236,14 +244,14 @@ static int print_pauses(const struct manager *manager, bool keep_unloaded, FILE 
                 fputs(EVERYTHING "\n", file);
         for (struct unit *u = unit_first(manager); u; u = unit_next(u))
                 if (u->paused)
-                        fprintf(file, "%s\n", u->name);
+                        fprintf(file, "%s\n", unit_label(u));
         while (at && *at) {
-                MG_CLEANUP(freep) char *name = strndup(at, strcspn(at, "\n"));
+                MG_CLEANUP(freep) char *label = strndup(at, strcspn(at, "\n"));
 
-                if (!name)
+                if (!label)
                         return -ENOMEM;
-                if (!mg_streq(name, EVERYTHING) && name[0] && !unit_find(manager, name))
-                        fprintf(file, "%s\n", name);
+                if (!mg_streq(label, EVERYTHING) && label[0] && !unit_find_label(manager, label))
+                        fprintf(file, "%s\n", label);
                 at += strcspn(at, "\n");
                 at += *at == '\n';
         }
@@ -268,8 +276,9 @@ int store_save_pauses(struct manager *manager, bool keep_unloaded) {
         free(manager->store->pauses);
         manager->store->pauses = text;
         if (manager->state_dir_fd < 0)
-                return -EROFS;
-        r = store_file_replace(manager->state_dir_fd, PAUSES_FILE, text, length);
+                return -ENOENT;
+        /* Only an operator's command gets here: it may wait for the disk. */
+        r = store_file_replace(manager->state_dir_fd, PAUSES_FILE, text, length, true);
         if (r < 0)
                 tell_failure(manager, "what is paused", r);
         return r;

@@ -28,7 +28,20 @@ static int write_all(int fd, const char *bytes, size_t length) {
         return 0;
 }
 
-int store_file_replace(int dir_fd, const char *name, const char *bytes, size_t length) {
+/* EINVAL is a file system that knows no such thing: it does what it can by itself. */
+static int sync_to_disk(int fd) {
+        while (fsync(fd) < 0)
+                if (errno != EINTR)
+                        return errno == EINVAL ? 0 : -errno;
+        return 0;
+}
+
+int store_file_replace(
+                int dir_fd,
+                const char *name,
+                const char *bytes,
+                size_t length,
+                bool durable) {
         MG_CLEANUP(file_closep) int fd = -EBADF;
         char temporary[NAME_SIZE];
         int r = snprintf(temporary, sizeof(temporary), "%s.new", name);
@@ -39,11 +52,15 @@ int store_file_replace(int dir_fd, const char *name, const char *bytes, size_t l
         if (fd < 0)
                 return -errno;
         r = write_all(fd, bytes, length);
+        if (r >= 0 && durable)
+                r = sync_to_disk(fd);
         if (r >= 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
                 r = -errno;
-        if (r < 0)
+        if (r < 0) {
                 (void) unlinkat(dir_fd, temporary, 0);
-        return r;
+                return r;
+        }
+        return durable ? sync_to_disk(dir_fd) : 0;
 }
 
 int store_file_read(int dir_fd, const char *name, size_t max, char **ret_text, size_t *ret_length) {

@@ -14,6 +14,7 @@
 #include "daemon/process.h"
 #include "daemon/store.h"
 #include "daemon/trim.h"
+#include "daemon/unit_tree.h"
 #include "host/memory_stat.h"
 
 /* Names are no secret and buckets no attack: a unit's name takes root, or a user manager, to choose. */
@@ -34,19 +35,37 @@ struct unit *unit_find_key(const struct manager *manager, const char *path, cons
         return NULL;
 }
 
+/*
+ * systemd's names are unique among the units that have nothing but slices above them. All others (of a user's manager, of a
+ * systemd in a container) go by their cgroup.
+ */
+static bool has_unique_name(const struct unit *unit) {
+        return !unit->path || (!unit->user && unit_name_tree_length(unit->path) == 0);
+}
+
+const char *unit_label(const struct unit *unit) {
+        return has_unique_name(unit) ? unit->name : unit->path;
+}
+
 struct unit *unit_find(const struct manager *manager, const char *name_or_path) {
-        struct unit *of_user = NULL;
+        struct unit *other = NULL;
 
         if (name_or_path[0] == '/')
                 return unit_find_key(manager, name_or_path, NULL);
         for (struct unit *u = unit_first(manager); u; u = unit_next(u)) {
                 if (!mg_streq(u->name, name_or_path))
                         continue;
-                if (!u->user)
+                if (has_unique_name(u))
                         return u;
-                of_user = of_user ?: u;
+                other = other ?: u;
         }
-        return of_user;
+        return other;
+}
+
+struct unit *unit_find_label(const struct manager *manager, const char *label) {
+        struct unit *unit = unit_find(manager, label);
+
+        return unit && mg_streq(unit_label(unit), label) ? unit : NULL;
 }
 
 struct unit *unit_first(const struct manager *manager) {
@@ -182,6 +201,7 @@ int unit_get(struct manager *manager,
              const struct unit_identity *identity,
              struct unit **ret_unit) {
         struct unit *unit = unit_find_key(manager, identity->path, identity->name);
+        struct unit_tree *tree;
         int r;
 
         if (unit) {
@@ -190,9 +210,15 @@ int unit_get(struct manager *manager,
         }
         if (reserve_candidates(manager, manager->n_units + 1) < 0)
                 return -ENOMEM;
+        r = unit_tree_join(manager, identity->path, &tree);
+        if (r < 0)
+                return r;
         unit = unit_alloc(manager, identity);
-        if (!unit)
+        if (!unit) {
+                unit_tree_leave(manager, tree);
                 return -ENOMEM;
+        }
+        unit->tree = tree;
         forget(unit);
         link_unit(unit);
         r = unit_open_cgroup(unit);
@@ -220,6 +246,7 @@ struct unit *unit_free(struct unit *unit) {
         while (process_first(unit))
                 process_free(process_first(unit));
         unlink_unit(unit);
+        unit_tree_leave(unit->manager, unit->tree);
         close_cgroup(unit);
         free(unit->name);
         free(unit->path);

@@ -24,6 +24,7 @@
 struct manager;
 struct process;
 struct trim_round;
+struct unit_tree;
 
 /* Hex digits of a systemd InvocationID and the NUL. */
 #define INVOCATION_ID_SIZE 33
@@ -50,6 +51,7 @@ struct unit {
         char *path; /* of its cgroup; NULL: a pseudo-unit (processes outside every unit) */
         bool user;  /* of a user manager */
         uid_t user_uid;
+        struct unit_tree *tree;                 /* that counts it; NULL: none */
         struct mg_cgroup cgroup;                /* held open; dir_fd < 0 where the source is proc */
         char invocation_id[INVOCATION_ID_SIZE]; /* "" without systemd */
         enum mg_source source;
@@ -98,6 +100,7 @@ struct unit {
 
         struct mg_history history;
         struct unit_shown shown;
+        uint64_t listed; /* the last answer on the bus that was asked for it by name */
         uint64_t created_usec;
         uint64_t mark; /* of the last discovery that saw it */
         bool configured;
@@ -116,7 +119,7 @@ struct unit_identity {
 
 /*
  * Finds or makes. A new unit opens its cgroup where the manager uses cgroups, looks up its configuration, its saved
- * state and pause flag. Returns 0, -ENOMEM, or -ENOENT when the cgroup is gone already.
+ * state and pause flag. Returns 0, -ENOMEM, -ENOENT when the cgroup is gone already, or -EUSERS when its tree has too many.
  */
 int unit_get(struct manager *manager, const struct unit_identity *identity, struct unit **ret_unit);
 
@@ -126,8 +129,18 @@ struct unit *unit_free(struct unit *unit);
 /* The same, and what was saved of it too: it is gone from the host. */
 void unit_end(struct unit *unit);
 
-/* By the name an operator types, or a cgroup path; NULL: none. With user units of one name, the first. */
+/*
+ * By the name an operator types, or a cgroup path; NULL: none. Of units of one name the system's own; of those of users and
+ * containers the first.
+ */
 struct unit *unit_find(const struct manager *manager, const char *name_or_path);
+
+/*
+ * What it is called where it must be told from all others: its name, or its cgroup path where names may repeat. Borrowed.
+ * A system's unit keeps its own when it moves to another slice. And back; NULL: no unit that is here has this one.
+ */
+const char *unit_label(const struct unit *unit);
+struct unit *unit_find_label(const struct manager *manager, const char *label);
 
 /* By exact key: the path, or a pseudo-unit's name. */
 struct unit *unit_find_key(const struct manager *manager, const char *path, const char *name);

@@ -24,7 +24,7 @@
  *   TrimUnit(s unit, b dry_run) -> a{sv}   waits for the round: unit result before_bytes after_bytes gain_bytes expected_bytes
  *                                      duration_usec pause_usec processes asked refused reason
  *   Reload() -> as                     warnings; error ConfigInvalid carries the problems, one a line
- *   Pause(s unit), Resume(s unit)      "" is all
+ *   Pause(s unit), Resume(s unit)      "" is all; error NotSaved: done, but it may not outlast a restart
  *   SetLogLevel(s level), GetLogLevel() -> s
  */
 #pragma once
@@ -46,6 +46,7 @@
 #define MG_BUS_ERROR_NO_SUCH_UNIT   "org.memguard1.Error.NoSuchUnit"
 #define MG_BUS_ERROR_CONFIG_INVALID "org.memguard1.Error.ConfigInvalid"
 #define MG_BUS_ERROR_NOT_NOW        "org.memguard1.Error.NotNow"
+#define MG_BUS_ERROR_NOT_SAVED      "org.memguard1.Error.NotSaved"
 
 #define MG_RUNTIME_DIRECTORY "/run/memguard"
 #define MG_BUS_SOCKET        "bus" /* in the runtime directory */

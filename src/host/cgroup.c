@@ -144,6 +144,14 @@ int cgroup_cpu_usage(const struct mg_cgroup *cgroup, uint64_t *ret_usec) {
         return read_keyed(cgroup->dir_fd, "cpu.stat", "usage_usec", ret_usec);
 }
 
+bool cgroup_is_empty(const char *root, const char *path) {
+        MG_CLEANUP(file_closep) int fd = cgroup_open_directory(root, path);
+        uint64_t populated;
+
+        return fd >= 0 && read_keyed(fd, "cgroup.events", "populated", &populated) == 0 &&
+               populated == 0;
+}
+
 int cgroup_dying(const struct mg_cgroup *cgroup, uint64_t *ret_count) {
         return read_keyed(cgroup->dir_fd, "cgroup.stat", "nr_dying_descendants", ret_count);
 }

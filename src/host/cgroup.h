@@ -53,18 +53,30 @@ int cgroup_limits(const struct mg_cgroup *cgroup, struct mg_memory *memory);
 /* cpu.stat's usage_usec; -EOPNOTSUPP without. */
 int cgroup_cpu_usage(const struct mg_cgroup *cgroup, uint64_t *ret_usec);
 
+/* Whether the kernel says that there is no process in PATH or below; false where it says nothing. */
+bool cgroup_is_empty(const char *root, const char *path);
+
 /* nr_dying_descendants of cgroup.stat. */
 int cgroup_dying(const struct mg_cgroup *cgroup, uint64_t *ret_count);
 
 /*
  * The pids in PATH and below, into PIDS (room for MAX). Returns how many there are, which may be more than MAX. Left out: threaded
- * subgroups (their processes are listed by the domain above) and cgroups below that are units of their own, as user@1000.service has.
+ * subgroups (their processes are listed by the domain above), cgroups below that are units of their own, as user@1000.service has, and
+ * all beyond the first MG_CGROUP_TREE_MAX.
  */
 int cgroup_pids(const char *root, const char *path, pid_t *pids, size_t max);
 
 /*
+ * What one walk visits: each costs an open, and where it has children a list of its some seventy files, and the daemon's watchdog has
+ * 30 s for everything. Slices are root's, but in a tree that was handed to somebody (unit_name_tree_length()) that one can make
+ * cgroups without end.
+ */
+#define MG_CGROUP_WALK_MAX 65536u
+#define MG_CGROUP_TREE_MAX 8192u
+
+/*
  * Calls VISIT with each cgroup's path below the root ("/" first), parents before children. Non-zero from VISIT ends the walk
- * and is returned. What vanishes meanwhile is left out.
+ * and is returned. What vanishes meanwhile is left out. -E2BIG at its end: there were more cgroups than it visits.
  */
 typedef int (*mg_cgroup_visitor)(void *userdata, const char *path);
 int cgroup_walk(const char *root, mg_cgroup_visitor visit, void *userdata);

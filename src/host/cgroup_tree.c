@@ -144,6 +144,10 @@ struct walk {
         char path[MG_CGROUP_PATH_MAX]; /* of the cgroup being visited; "" is where the walk began */
         size_t length;
         bool stop_at_units;
+        bool in_tree;        /* below a cgroup that is no slice */
+        size_t left;         /* cgroups that may still be visited */
+        size_t left_in_tree; /* of this tree */
+        bool cut;            /* there were more */
         int (*visit)(struct walk *walk, int dir_fd);
         void *userdata;
 };
@@ -155,6 +159,7 @@ static int walk_child(struct walk *walk, int dir_fd, const char *name, unsigned 
         MG_CLEANUP(file_closep)
         int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         size_t before = walk->length, length = strlen(name);
+        bool enters = !walk->in_tree && !unit_name_is_slice(name, length);
 
         if (fd < 0)
                 return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
@@ -163,7 +168,13 @@ static int walk_child(struct walk *walk, int dir_fd, const char *name, unsigned 
         walk->path[before] = '/';
         memcpy(walk->path + before + 1, name, length + 1);
         walk->length = before + 1 + length;
+        if (enters) {
+                walk->in_tree = true;
+                walk->left_in_tree = MG_CGROUP_TREE_MAX;
+        }
         int r = walk_from(walk, fd, depth + 1);
+        if (enters)
+                walk->in_tree = false;
         walk->length = before;
         walk->path[before] = '\0';
         return r;
@@ -193,6 +204,10 @@ static int walk_children(struct walk *walk, int dir_fd, unsigned depth) {
                     (walk->stop_at_units &&
                      unit_name_is_unit(entry->d_name, strlen(entry->d_name))))
                         continue;
+                if (walk->left == 0 || (walk->in_tree && walk->left_in_tree == 0)) {
+                        walk->cut = true;
+                        break;
+                }
                 int r = walk_child(walk, dir_fd, entry->d_name, depth);
                 if (r != 0)
                         return r;
@@ -203,6 +218,9 @@ static int walk_children(struct walk *walk, int dir_fd, unsigned depth) {
 static int walk_from(struct walk *walk, int dir_fd, unsigned depth) {
         int r = walk->visit(walk, dir_fd);
 
+        walk->left--;
+        if (walk->in_tree)
+                walk->left_in_tree--;
         return r != 0 || depth == DEPTH_MAX || is_leaf(dir_fd) ? r
                                                                : walk_children(walk, dir_fd, depth);
 }
@@ -239,7 +257,12 @@ static int collect_pids(struct walk *walk, int dir_fd) {
 int cgroup_pids(const char *root, const char *path, pid_t *pids, size_t max) {
         MG_CLEANUP(file_closep) int fd = cgroup_open_directory(root, path);
         struct pid_list list = { .pids = pids, .max = max };
-        struct walk walk = { .visit = collect_pids, .userdata = &list, .stop_at_units = true };
+        struct walk walk = {
+                .visit = collect_pids,
+                .userdata = &list,
+                .stop_at_units = true,
+                .left = MG_CGROUP_TREE_MAX,
+        };
 
         if (fd < 0)
                 return fd;
@@ -260,7 +283,12 @@ static int visit_path(struct walk *walk, int dir_fd) {
 int cgroup_walk(const char *root, mg_cgroup_visitor visit, void *userdata) {
         MG_CLEANUP(file_closep) int fd = cgroup_open_directory(root, "/");
         struct visitor visitor = { visit, userdata };
-        struct walk walk = { .visit = visit_path, .userdata = &visitor };
+        struct walk walk = { .visit = visit_path,
+                             .userdata = &visitor,
+                             .left = MG_CGROUP_WALK_MAX };
 
-        return fd < 0 ? fd : walk_from(&walk, fd, 0);
+        if (fd < 0)
+                return fd;
+        int r = walk_from(&walk, fd, 0);
+        return r == 0 && walk.cut ? -E2BIG : r;
 }

@@ -21,6 +21,21 @@ bool unit_name_is_unit(const char *component, size_t length) {
         return ends_with(component, length, ".service") || ends_with(component, length, ".scope");
 }
 
+bool unit_name_is_slice(const char *component, size_t length) {
+        return ends_with(component, length, ".slice");
+}
+
+size_t unit_name_tree_length(const char *path) {
+        const char *component, *slash;
+
+        if (path[0] != '/')
+                return 0;
+        for (component = path + 1; (slash = strchr(component, '/')); component = slash + 1)
+                if (!unit_name_is_slice(component, (size_t) (slash - component)))
+                        return (size_t) (slash - path);
+        return 0;
+}
+
 static void put_printable(struct mg_text *text, const char *name, size_t length) {
         for (size_t i = 0; i < length; i++)
                 text_put_char(text, name[i] >= 0x20 && name[i] < 0x7f ? name[i] : '_');

@@ -26,6 +26,15 @@ int unit_name_from_cgroup(const char *path, struct mg_unit_name *ret_name);
 /* Whether this component of a cgroup path is a unit: ends in .service or .scope. */
 bool unit_name_is_unit(const char *component, size_t length);
 
+/*
+ * How much of cgroup PATH is a tree that was handed to somebody: a user's manager, a container, a service with Delegate=. That
+ * is the first component which is no slice, when there is something below it. 0: the host's own manager made this cgroup.
+ */
+size_t unit_name_tree_length(const char *path);
+
+/* Whether this component of a cgroup path ends in .slice. */
+bool unit_name_is_slice(const char *component, size_t length);
+
 /* "redis-server.process", or "redis-server@1000.process" for a second user's: processes outside every unit. EXECUTABLE may be a path. */
 void unit_name_for_process(
                 const char *executable,

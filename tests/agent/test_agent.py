@@ -2,6 +2,7 @@
 """What the agent does over its socket, in unmodified programs: C1, other allocators, requests good and bad."""
 import glob
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ PRELOAD = os.environ["MEMGUARD_TEST_PRELOAD"]
 WORKLOADS = os.environ["MEMGUARD_TEST_WORKLOADS"]
 TALKATIVE = os.environ["MEMGUARD_TEST_TALKATIVE"]
 STAND_IN = os.environ["MEMGUARD_TEST_STAND_IN"]
+UNEVEN_SPANS = os.environ["MEMGUARD_TEST_UNEVEN_SPANS"]
 MUST_WORK = os.environ.get("MEMGUARD_MUST_WORK") == "1"
 MIB = 1 << 20
 
@@ -169,6 +171,30 @@ def test_tcmalloc():
         assert after < 60 * MIB, (before, after)
         assert abs(before - after - stats["FREEABLE_BYTES"]) < 16 * MIB, (before, after, stats)
         print(f"     {before >> 20} -> {after >> 20} MiB")
+
+
+def test_tcmalloc_credit():
+    """A call of tcmalloc's releases whole spans; what it released too much makes the next calls do nothing, also those of a later trim."""
+    path = library("libtcmalloc_minimal.so.4")
+    if not path:
+        return
+    for trims in (1, 2):
+        with Service(UNEVEN_SPANS, preload=path + ":", MEMGUARD_THREAD="always", TCMALLOC_RELEASE_RATE="0") as service:
+            assert service.process.stdout.readline() == b"one large span is free\n"
+            if trims == 2:
+                service.peer.request("trim")
+                after = rss_anon(service.process.pid)
+                assert 90 * MIB < after < 130 * MIB, after
+            service.process.send_signal(signal.SIGUSR1)
+            assert service.process.stdout.readline() == b"all are free\n"
+            before = rss_anon(service.process.pid)
+            assert before > (90 if trims == 2 else 450) * MIB, before
+            reply = service.peer.request("trim")
+            after = rss_anon(service.process.pid)
+            assert reply["RESULT"] == "done" and after < 16 * MIB, (trims, before, after, reply)
+            stats = heap(service.peer.request("stats", FORCE=1), "tcmalloc")
+            assert stats["FREEABLE_BYTES"] == 0, stats
+            print(f"     {before >> 20} -> {after >> 20} MiB")
 
 
 def test_mimalloc():

@@ -54,6 +54,8 @@ CASES = [
     ("seccomp-prctl", False, True, True),
     ("seccomp-strict", False, True, False),
     ("seccomp-trap", True, True, True),
+    ("seccomp-narrow", True, True, True),
+    ("seccomp-early-narrow", None, None, True),
     ("chroot", None, True, True),
     ("setuid-with-threads", True, True, True),
     ("thread-limit", None, True, True),
@@ -85,13 +87,15 @@ CASES = [
     ("kill-prctl fork-after-threads", False, None, True),
     ("kill-close-range fork-after-threads", False, None, True),
     ("kill-signalfd fork-after-threads", False, None, True),
+    # The trial under the filter that was there at load must not be made under the one that came later.
+    ("kill-signalfd seccomp-early-narrow", False, None, True),
 ]
 
 
 SANITIZER = os.environ.get("MEMGUARD_TEST_SANITIZED", "none")
 # AddressSanitizer reserves terabytes of addresses, looks for leaks through /proc and a thread of its own, and its allocator's locks go
 # through a fork as they are: a child of a program with threads hangs now and then, without any agent.
-NOT_BY_ADDRESS = ("address-space", "tight-address-space", "fork-after-threads", "fork-while-allocating")
+NOT_BY_ADDRESS = ("address-space", "tight-address-space", "fork-after-threads", "fork-while-allocating", "narrow")
 # ThreadSanitizer follows no fork, believes that all threads share one table of descriptors, and has a thread of its own, which a filter kills.
 BY_THREAD = ("exit-at-once", "exit-handlers", "signal-storm", "sigwait", "setuid", "bounding-set", "setuid-with-threads", "locked-memory",
              "many-allocators", "thread-churn", "errno")

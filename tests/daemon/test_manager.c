@@ -395,7 +395,7 @@ static void test_nothing_can_be_saved(void **state) {
         f->manager->units_dir_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         f->manager->state_dir_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         assert_int_equal(trim_now(f).result.status, TRIM_DONE);
-        manager_set_paused(f->manager, NULL, true);
+        assert_true(manager_set_paused(f->manager, NULL, true) < 0);
         run_ticks(f, 2);
         assert_int_equal(unit_here(f)->decision.reason, MG_REASON_PAUSED);
 }
@@ -426,7 +426,7 @@ static void test_paused(void **state) {
         struct mg_problems problems = {};
 
         start_fakes(f, behaviours, 1);
-        manager_set_paused(f->manager, unit_here(f), true);
+        assert_int_equal(manager_set_paused(f->manager, unit_here(f), true), 0);
         write_config(f, "trim");
         assert_int_equal(manager_reload(f->manager, &problems), 0);
         run_ticks(f, 5);
@@ -442,7 +442,7 @@ static void test_paused(void **state) {
         restart(f, 1);
         assert_true(unit_here(f)->paused);
         assert_int_equal(f->manager->trims, 0);
-        manager_set_paused(f->manager, NULL, false);
+        assert_int_equal(manager_set_paused(f->manager, NULL, false), 0);
         while (f->manager->trims == 0)
                 run_once(f);
 }

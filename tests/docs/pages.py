@@ -16,8 +16,8 @@ import sys
 ELSEWHERE = '''
 busctl(1) journalctl(1) promtool(1) systemctl(1) systemd(1) gnuplot(1) setpriv(1) tmux(1)
 clone(2) close_range(2) connect(2) fork(2) kill(2) mincore(2) prctl(2) signalfd4(2) sleep(2) socket(2) vfork(2)
-free(3) mallinfo2(3) malloc(3) malloc_info(3) malloc_stats(3) malloc_trim(3) mallopt(3) pthread_atfork(3) pthread_create(3) sd-bus(3) sd-event(3) sd_bus_path_encode(3)
-sd_listen_fds(3) sd_notify(3) sigqueue(3)
+free(3) mallinfo2(3) malloc(3) malloc_info(3) malloc_stats(3) malloc_trim(3) mallopt(3) popen(3) printf(3) pthread_atfork(3) pthread_create(3) sd-bus(3) sd-event(3) sd_bus_path_encode(3)
+sd-journal(3) sd_listen_fds(3) sd_notify(3) sigqueue(3) syslog(3)
 org.freedesktop.LogControl1(5) systemd.exec(5) systemd.kill(5) systemd.resource-control(5) systemd.unit(5)
 cgroups(7) unix(7)
 ld.so(8) polkit(8)

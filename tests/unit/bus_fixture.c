@@ -22,9 +22,12 @@
 #include "daemon/tick.h"
 #include <cmocka.h>
 
+#include "base/macros.h"
 #include "daemon/journal.h"
+#include "daemon/self.h"
 
 struct manager *manager;
+int64_t most_allocated;
 char config_path[64];
 struct bus_daemon bus_daemon;
 static char directory[32];
@@ -110,12 +113,15 @@ sd_bus *connect_bus(sd_event *event) {
 static int wait_for(pid_t pid) {
         int status = -1;
 
+        most_allocated = 0;
+
         for (int i = 0; i < 20000; i++) {
                 if (waitpid(pid, &status, WNOHANG) == pid)
                         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
                 int r = tick_run(manager, 1000);
                 if (r < 0)
                         fail_msg("the event loop failed: %s", strerror(-r));
+                most_allocated = MG_MAX(most_allocated, self_net_allocated());
         }
         kill(pid, SIGKILL);
         waitpid(pid, &status, 0);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <systemd/sd-bus.h>
 
 #include "bus_daemon.h"
@@ -45,6 +46,9 @@ sd_bus *connect_system(sd_event *event);
 
 /* Until the manager has its name. BUS is in no loop. */
 void wait_for_name(sd_bus *bus);
+
+/* The most that the manager had allocated (self_net_allocated()) while a command or a child ran last. */
+extern int64_t most_allocated;
 
 /* Runs COMMAND by the shell, as this user and with the private bus for its system bus, while the manager's loop turns. */
 int run_command(const char *command);

@@ -272,13 +272,74 @@ static void test_deep_nesting(void **state) {
         rmdir(base);
 }
 
+/* N cgroups below DIRECTORY with a process each; removes them instead. */
+static void make_cgroups(const char *directory, unsigned n, const char *suffix, bool remove_them) {
+        int dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        char name[64], procs[80];
+
+        assert_true(dir >= 0);
+        for (unsigned i = 0; i < n; i++) {
+                snprintf(name, sizeof(name), "%u%s", i, suffix);
+                snprintf(procs, sizeof(procs), "%s/cgroup.procs", name);
+                if (remove_them) {
+                        (void) unlinkat(dir, procs, 0);
+                        assert_int_equal(unlinkat(dir, name, AT_REMOVEDIR), 0);
+                        continue;
+                }
+                assert_int_equal(mkdirat(dir, name, 0755), 0);
+                (void) linkat(dir, "cgroup.procs", dir, procs, 0);
+        }
+        close(dir);
+}
+
+/* Makers of cgroups without end: of each tree so many are visited and of all so many, and the next tree's are not left out. */
+static void test_crowds(void **state) {
+        char base[] = "/dev/shm/memguard-test-XXXXXX", tree[64], other[64], slice[64], procs[80];
+        struct seen seen = {};
+
+        if (!mkdtemp(base))
+                skip_because("no /dev/shm, and a disk would take a minute to remove these directories");
+        snprintf(tree, sizeof(tree), "%s/a.service", base);
+        snprintf(other, sizeof(other), "%s/b.service", base);
+        snprintf(slice, sizeof(slice), "%s/c.slice", base);
+        snprintf(procs, sizeof(procs), "%s/cgroup.procs", tree);
+        assert_int_equal(mkdir(tree, 0755) | mkdir(other, 0755) | mkdir(slice, 0755), 0);
+        FILE *file = fopen(procs, "we");
+        assert_non_null(file);
+        fputs("7\n", file);
+        fclose(file);
+
+        make_cgroups(tree, MG_CGROUP_TREE_MAX - 1, "", false);
+        make_cgroups(other, 5, "", false);
+        assert_int_equal(cgroup_walk(base, see, &seen), 0);
+        assert_int_equal(seen.n, 1 + MG_CGROUP_TREE_MAX + 6 + 1);
+        assert_int_equal(cgroup_pids(base, "/a.service", NULL, 0), MG_CGROUP_TREE_MAX);
+        make_cgroups(tree, 40, ".more", false);
+        seen = (struct seen){};
+        assert_int_equal(cgroup_walk(base, see, &seen), -E2BIG);
+        assert_int_equal(seen.n, 1 + MG_CGROUP_TREE_MAX + 6 + 1);
+        assert_int_equal(cgroup_pids(base, "/a.service", NULL, 0), MG_CGROUP_TREE_MAX);
+
+        make_cgroups(slice, MG_CGROUP_WALK_MAX, ".slice", false);
+        seen = (struct seen){};
+        assert_int_equal(cgroup_walk(base, see, &seen), -E2BIG);
+        assert_int_equal(seen.n, MG_CGROUP_WALK_MAX);
+
+        make_cgroups(slice, MG_CGROUP_WALK_MAX, ".slice", true);
+        make_cgroups(tree, 40, ".more", true);
+        make_cgroups(tree, MG_CGROUP_TREE_MAX - 1, "", true);
+        make_cgroups(other, 5, "", true);
+        unlink(procs);
+        assert_int_equal(rmdir(tree) | rmdir(other) | rmdir(slice) | rmdir(base), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_find_root),    cmocka_unit_test(test_sample),
                 cmocka_unit_test(test_counters),     cmocka_unit_test(test_open_refusals),
                 cmocka_unit_test(test_vanish),       cmocka_unit_test(test_pids),
                 cmocka_unit_test(test_walk),         cmocka_unit_test(test_walk_own_mount),
-                cmocka_unit_test(test_deep_nesting),
+                cmocka_unit_test(test_deep_nesting), cmocka_unit_test(test_crowds),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

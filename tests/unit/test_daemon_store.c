@@ -144,19 +144,19 @@ static void test_files(void **state) {
         assert_non_null(mkdtemp(directory));
         dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         assert_int_equal(store_file_read(dir_fd, "f", 100, &text, &length), -ENOENT);
-        assert_int_equal(store_file_replace(dir_fd, "f", "one", 3), 0);
+        assert_int_equal(store_file_replace(dir_fd, "f", "one", 3, false), 0);
         check_file(dir_fd, "f", "one");
-        assert_int_equal(store_file_replace(dir_fd, "f", "", 0), 0);
+        assert_int_equal(store_file_replace(dir_fd, "f", "", 0, false), 0);
         check_file(dir_fd, "f", "");
         memset(big, 'x', sizeof(big));
-        assert_int_equal(store_file_replace(dir_fd, "f", big, sizeof(big)), 0);
+        assert_int_equal(store_file_replace(dir_fd, "f", big, sizeof(big), false), 0);
         assert_int_equal(store_file_read(dir_fd, "f", 100, &text, &length), -EFBIG);
 
         /* A link put there by somebody else is followed by neither. */
         assert_int_equal(symlinkat("f", dir_fd, "l"), 0);
         assert_int_equal(symlinkat("target", dir_fd, "l.new"), 0);
         assert_int_equal(store_file_read(dir_fd, "l", 1000, &text, &length), -ELOOP);
-        assert_int_equal(store_file_replace(dir_fd, "l", "two", 3), -ELOOP);
+        assert_int_equal(store_file_replace(dir_fd, "l", "two", 3, false), -ELOOP);
         assert_int_equal(faccessat(dir_fd, "target", F_OK, 0), -1);
 
         /* A fifo does not block, a directory is no file. */
@@ -180,12 +180,12 @@ static void test_full_disk(void **state) {
 
         assert_non_null(mkdtemp(directory));
         dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        assert_int_equal(store_file_replace(dir_fd, "f", "old", 3), 0);
+        assert_int_equal(store_file_replace(dir_fd, "f", "old", 3, false), 0);
         assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
         small = (struct rlimit){ .rlim_cur = 5, .rlim_max = before.rlim_max };
         signal(SIGXFSZ, SIG_IGN);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-        assert_int_equal(store_file_replace(dir_fd, "f", "new and longer", 14), -EFBIG);
+        assert_int_equal(store_file_replace(dir_fd, "f", "new and longer", 14, false), -EFBIG);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
         check_file(dir_fd, "f", "old");
         assert_int_equal(faccessat(dir_fd, "f.new", F_OK, 0), -1);
@@ -194,11 +194,83 @@ static void test_full_disk(void **state) {
         assert_int_equal(rmdir(directory), 0);
 }
 
+/* What the disk was asked for, in order: a file's name in the directory at that time, or "." for itself. */
+static struct {
+        char log[64];
+        int dir_fd;
+        int error[2]; /* what fsync() is to fail with, the first and the second time */
+        int n;
+} disk;
+
+static bool is_same(int fd, const char *name) {
+        struct stat a, b;
+
+        return fstat(fd, &a) == 0 && fstatat(disk.dir_fd, name, &b, 0) == 0 &&
+               a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+/* In place of libc's. */
+int fsync(int fd) {
+        static const char *const names[] = { "f", "f.new", "." };
+
+        for (size_t i = 0; i < MG_ELEMENTS(names); i++)
+                if (is_same(fd, names[i])) {
+                        strcat(disk.log, names[i]);
+                        strcat(disk.log, " ");
+                }
+        if (disk.n < 2 && disk.error[disk.n] != 0) {
+                errno = disk.error[disk.n++];
+                return -1;
+        }
+        disk.n++;
+        return 0;
+}
+
+static void test_durable(void **state) {
+        static const struct {
+                bool durable;
+                int error[2];
+                int want;
+                const char *log;
+                const char *content;
+        } table[] = {
+                { true, { 0, 0 }, 0, "f.new . ", "new" },
+                { false, { EIO, EIO }, 0, "", "new" },
+                /* What is not on the disk does not replace what is. */
+                { true, { EIO, 0 }, -EIO, "f.new ", "old" },
+                { true, { ENOSPC, 0 }, -ENOSPC, "f.new ", "old" },
+                { true, { 0, EIO }, -EIO, "f.new . ", "new" },
+                { true, { EINTR, 0 }, 0, "f.new f.new . ", "new" },
+                /* A file system without such a thing. */
+                { true, { EINVAL, EINVAL }, 0, "f.new . ", "new" },
+        };
+        char directory[] = "/tmp/memguard-store-XXXXXX";
+
+        assert_non_null(mkdtemp(directory));
+        disk.dir_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        for (size_t i = 0; i < MG_ELEMENTS(table); i++) {
+                assert_int_equal(store_file_replace(disk.dir_fd, "f", "old", 3, false), 0);
+                disk.n = 0;
+                disk.log[0] = '\0';
+                memcpy(disk.error, table[i].error, sizeof(disk.error));
+                assert_int_equal(
+                                store_file_replace(disk.dir_fd, "f", "new", 3, table[i].durable),
+                                table[i].want);
+                assert_string_equal(disk.log, table[i].log);
+                check_file(disk.dir_fd, "f", table[i].content);
+                assert_int_equal(faccessat(disk.dir_fd, "f.new", F_OK, 0), -1);
+        }
+        unlinkat(disk.dir_fd, "f", 0);
+        close(disk.dir_fd);
+        assert_int_equal(rmdir(directory), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_rate_limit),    cmocka_unit_test(test_costs),
                 cmocka_unit_test(test_costs_hostile), cmocka_unit_test(test_costs_are_bounded),
                 cmocka_unit_test(test_files),         cmocka_unit_test(test_full_disk),
+                cmocka_unit_test(test_durable),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

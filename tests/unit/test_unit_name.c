@@ -128,11 +128,43 @@ static void test_for_process(void **state) {
         assert_string_equal(name + strlen(name) - 19, "@4294967294.process");
 }
 
+static void test_tree_length(void **state) {
+        static const struct {
+                const char *path;
+                const char *tree; /* "": none */
+        } cases[] = {
+                { "/system.slice/nginx.service", "" },
+                { "/system.slice/system-a.slice/a@b.service", "" },
+                { "/user.slice/user-1000.slice/user@1000.service", "" },
+                { "/init.scope", "" },
+                { "/", "" },
+                { "", "" },
+                { "nginx.service/x", "" },
+                { "/user.slice/user-1000.slice/user@1000.service/app.slice/player.service",
+                  "/user.slice/user-1000.slice/user@1000.service" },
+                { "/machine.slice/m.scope/payload/system.slice/db.service",
+                  "/machine.slice/m.scope" },
+                { "/docker/0123abcd/system.slice/db.service", "/docker" },
+                /* Whoever owns a tree chooses the names below it: another user's, or slices. */
+                { "/system.slice/a.service/user.slice/user@0.service/x.service",
+                  "/system.slice/a.service" },
+                { "/.slice/x.service", "/.slice" },
+        };
+
+        for (size_t i = 0; i < MG_ELEMENTS(cases); i++) {
+                size_t length = unit_name_tree_length(cases[i].path);
+
+                assert_int_equal(length, strlen(cases[i].tree));
+                assert_memory_equal(cases[i].path, cases[i].tree, length);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_from_cgroup),
                 cmocka_unit_test(test_longest_name),
                 cmocka_unit_test(test_for_process),
+                cmocka_unit_test(test_tree_length),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

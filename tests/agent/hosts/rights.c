@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define NOBODY 65534
@@ -248,6 +249,45 @@ static int run_seccomp_strict(void) {
         return 1;
 }
 
+/* Kills for what the program itself does not need. */
+static const struct sock_filter kill_unneeded[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pread64, 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpid, 3, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_wait4, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+};
+static const struct sock_fprog kill_unneeded_program = { 7, (struct sock_filter *) kill_unneeded };
+
+/* The agent's thread is filtered as well; later there are a thread and a child more. */
+static int narrow_and_go_on(void) {
+        siginfo_t info = { 0 };
+
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        printf("filter %s\n", outcome((int) syscall(
+                                              SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                                              SECCOMP_FILTER_FLAG_TSYNC, &kill_unneeded_program)));
+        fflush(stdout);
+        host_work(1500);
+        int pid = fork();
+        if (pid == 0)
+                _exit(7);
+        printf("waitid %s\n", outcome(waitid(P_PID, (id_t) pid, &info, WEXITED)));
+        printf("child %d\n", info.si_status);
+        return 0;
+}
+
+static int run_seccomp_narrow(void) {
+        host_work(300);
+        return narrow_and_go_on();
+}
+
+static int run_seccomp_early_narrow(void) {
+        return narrow_and_go_on();
+}
+
 static volatile sig_atomic_t trapped;
 
 static void on_trap(int signal_number) {
@@ -325,6 +365,8 @@ const struct host_case rights_cases[] = {
         { "seccomp-prctl", run_seccomp_prctl },
         { "seccomp-strict", run_seccomp_strict },
         { "seccomp-trap", run_seccomp_trap },
+        { "seccomp-narrow", run_seccomp_narrow },
+        { "seccomp-early-narrow", run_seccomp_early_narrow },
         { "chroot", run_chroot },
         { "setuid-with-threads", run_setuid_with_threads },
         { NULL, NULL },
