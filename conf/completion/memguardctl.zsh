@@ -54,7 +54,7 @@ _memguardctl() {
                 '(- *)'{-h,--help}'[show help]' \
                 '(- *)--version[show the version]' \
                 '--runtime-directory=[talk to the daemon that runs there]:directory:_directories' \
-                '--config=[simulate: the configuration to try]:file:_files' \
+                '--config=[check-config, cat-config, simulate: instead of the system configuration]:file:_files' \
                 '(-j)--json=[print JSON]:mode:(pretty short off)' \
                 '(--json)-j[like --json=pretty on a terminal]' \
                 '--no-pager[do not pipe output into a pager]' \

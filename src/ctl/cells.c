@@ -83,3 +83,9 @@ json_int_t member_integer(const json_t *object, const char *name, json_int_t oth
 bool member_true(const json_t *object, const char *name) {
         return json_is_true(json_object_get(object, name));
 }
+
+const char *unit_key(const json_t *row) {
+        const json_t *cgroup = json_object_get(row, "cgroup");
+
+        return json_is_string(cgroup) ? json_string_value(cgroup) : member_text(row, "unit");
+}

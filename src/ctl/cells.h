@@ -34,3 +34,6 @@ const char *member_size(const json_t *object, const char *name);
 const char *member_duration(const json_t *object, const char *name);
 json_int_t member_integer(const json_t *object, const char *name, json_int_t otherwise);
 bool member_true(const json_t *object, const char *name);
+
+/* What to ask the daemon with for the unit of a row: units of two users may share a name, never a cgroup. */
+const char *unit_key(const json_t *row);

@@ -34,12 +34,26 @@ static int out_of_memory(void) {
         return CTL_FAILED;
 }
 
+/* FILE or --config=FILE, NULL for the system's. */
+static int choose_file(int argc, char **argv, const char **ret_file) {
+        *ret_file = argc > 1 ? argv[1] : ctl_options.config_file;
+        if (argc < 2 || !ctl_options.config_file)
+                return CTL_OK;
+        fprintf(stderr, "memguardctl: %s takes one file: %s or --config=%s\n", argv[0], argv[1],
+                ctl_options.config_file);
+        return CTL_USAGE;
+}
+
 int verb_check_config(int argc, char **argv) {
         MG_CLEANUP(problems_done) struct mg_problems problems = {};
         MG_CLEANUP(config_freep) struct mg_config *config = NULL;
         const char *const *files;
+        const char *file;
 
-        int r = config_load(argc > 1 ? argv[1] : NULL, NULL, &config, &problems);
+        int exit_code = choose_file(argc, argv, &file);
+        if (exit_code != CTL_OK)
+                return exit_code;
+        int r = config_load(file, NULL, &config, &problems);
         print_problems(&problems);
         if (r == -ENOMEM)
                 return out_of_memory();
@@ -72,9 +86,12 @@ static int print_file(const char *path, bool first) {
 int verb_cat_config(int argc, char **argv) {
         MG_CLEANUP(problems_done) struct mg_problems problems = {};
         MG_CLEANUP(config_files_done) struct mg_config_files files = {};
-        int exit_code = CTL_OK;
+        const char *file;
 
-        if (config_files_find(argc > 1 ? argv[1] : NULL, NULL, &files, &problems) < 0)
+        int exit_code = choose_file(argc, argv, &file);
+        if (exit_code != CTL_OK)
+                return exit_code;
+        if (config_files_find(file, NULL, &files, &problems) < 0)
                 return out_of_memory();
         print_problems(&problems);
         if (problems.n_errors > 0)

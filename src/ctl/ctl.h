@@ -24,7 +24,7 @@ enum json_mode {
 
 struct ctl_options {
         const char *runtime_directory; /* NULL: the system's daemon */
-        const char *config_file;       /* simulate: NULL is the system's configuration */
+        const char *config_file; /* check-config, cat-config, simulate: NULL is the system's */
         enum json_mode json;
         bool no_pager;
         bool no_legend;

@@ -322,10 +322,10 @@ int verb_enroll(int argc, char **argv) {
 
 /* withdraw */
 
-/* Returns 1 when there was something, 0 when not, or -1. */
-static int withdraw_one(const char *path) {
+static int withdraw_one(const char *path, bool *found) {
         int r = enroll_remove(path);
 
+        *found = *found || r >= 0;
         if (r == 0)
                 printf("%s: taken away\n", path);
         else if (r > 0)
@@ -335,13 +335,16 @@ static int withdraw_one(const char *path) {
                 fprintf(stderr, "memguardctl: %s was not written by enroll: left as it is\n", path);
         else if (r != -ENOENT)
                 fprintf(stderr, "memguardctl: cannot take %s away: %s\n", path, strerror(-r));
-        return r >= 0 ? 1 : r == -ENOENT || r == -EEXIST ? 0 : -1;
+        if (r == -EACCES || r == -EPERM)
+                return CTL_DENIED;
+        return r >= 0 || r == -ENOENT || r == -EEXIST ? CTL_OK : CTL_FAILED;
 }
 
 int verb_withdraw(int argc, char **argv) {
         MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
         struct enroll_paths paths;
         char unit[MG_UNIT_NAME_MAX];
+        bool found = false;
         bool runs;
 
         int exit_code = check_name(argv[1], unit);
@@ -352,11 +355,11 @@ int verb_withdraw(int argc, char **argv) {
                 fprintf(stderr, "memguardctl: %s: %s\n", unit, strerror(-r));
                 return CTL_FAILED;
         }
-        int dropin = withdraw_one(paths.dropin);
-        int section = withdraw_one(paths.section);
-        if (dropin < 0 || section < 0)
-                return CTL_FAILED;
-        if (dropin == 0 && section == 0) {
+        exit_code = withdraw_one(paths.dropin, &found);
+        int section_code = withdraw_one(paths.section, &found);
+        if (exit_code != CTL_OK || section_code != CTL_OK)
+                return exit_code != CTL_OK ? exit_code : section_code;
+        if (!found) {
                 fprintf(stderr, "memguardctl: %s was not enrolled: there is nothing to take away\n",
                         unit);
                 return CTL_FAILED;

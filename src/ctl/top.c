@@ -233,7 +233,7 @@ static int call_for_rows(struct top *top) {
         if (top->view.table == TOP_PROCESSES)
                 return sd_bus_call_method_async(
                                 top->bus, NULL, top->destination, MG_BUS_PATH, MG_BUS_INTERFACE,
-                                "ListProcesses", on_rows, top, "s", top->view.unit);
+                                "ListProcesses", on_rows, top, "s", top->view.unit_key);
         return sd_bus_call_method_async(
                         top->bus, NULL, top->destination, MG_BUS_PATH, MG_BUS_INTERFACE,
                         "ListUnits", on_rows, top, "as", 0);

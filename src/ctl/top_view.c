@@ -142,16 +142,9 @@ json_t *top_view_sort(const struct top_view *view, const json_t *rows) {
 
 /* ---- choice ---- */
 
-/* Units of two users may share a name, never a cgroup. */
 static void identity_of(const struct top_view *view, const json_t *row, char *buffer, size_t size) {
-        const json_t *cgroup = json_object_get(row, "cgroup");
-
-        if (view->table == TOP_PROCESSES)
-                snprintf(buffer, size, "%s", member_text(row, "pid"));
-        else
-                snprintf(buffer, size, "%s",
-                         json_is_string(cgroup) ? json_string_value(cgroup)
-                                                : member_text(row, "unit"));
+        snprintf(buffer, size, "%s",
+                 view->table == TOP_PROCESSES ? member_text(row, "pid") : unit_key(row));
 }
 
 static void keep_in_sight(struct top_view *view, size_t n, size_t page) {
@@ -216,7 +209,7 @@ static enum top_action show_table(struct top_view *view, enum top_table table) {
 }
 
 void top_view_leave_unit(struct top_view *view, const char *notice) {
-        view->unit[0] = '\0';
+        view->unit[0] = view->unit_key[0] = '\0';
         (void) show_table(view, TOP_UNITS);
         snprintf(view->notice, sizeof(view->notice), "%s", notice);
 }
@@ -228,12 +221,13 @@ static enum top_action open_unit(struct top_view *view, const json_t *rows) {
         if (view->table != TOP_UNITS || !row)
                 return TOP_NOTHING;
         snprintf(view->unit, sizeof(view->unit), "%s", member_text(row, "unit"));
+        snprintf(view->unit_key, sizeof(view->unit_key), "%s", unit_key(row));
         return show_table(view, TOP_PROCESSES);
 }
 
 static enum top_action go_back(struct top_view *view) {
         if (view->table == TOP_PROCESSES) {
-                view->unit[0] = '\0';
+                view->unit[0] = view->unit_key[0] = '\0';
                 return show_table(view, TOP_UNITS);
         }
         view->selected[0] = '\0';
@@ -242,7 +236,7 @@ static enum top_action go_back(struct top_view *view) {
 }
 
 static enum top_action toggle_processes(struct top_view *view) {
-        view->unit[0] = '\0';
+        view->unit[0] = view->unit_key[0] = '\0';
         return show_table(view, view->table == TOP_UNITS ? TOP_PROCESSES : TOP_UNITS);
 }
 

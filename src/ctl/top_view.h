@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "ctl/cells.h"
+#include "host/cgroup.h"
 
 enum top_table {
         TOP_UNITS,
@@ -37,11 +38,12 @@ struct top_view {
         struct top_order order[_TOP_TABLE_MAX];
         bool frozen;
         bool help;
-        char unit[TOP_NAME_MAX];     /* whose processes are shown; "": of all */
-        char selected[TOP_NAME_MAX]; /* the chosen row's identity; "": none */
-        size_t selected_at;          /* where it was seen last */
-        size_t first;                /* row at the top of the table */
-        char notice[TOP_NAME_MAX];   /* shown until the next key */
+        char unit[TOP_NAME_MAX];           /* whose processes are shown; "": of all */
+        char unit_key[MG_CGROUP_PATH_MAX]; /* the same for the daemon */
+        char selected[TOP_NAME_MAX];       /* the chosen row's identity; "": none */
+        size_t selected_at;                /* where it was seen last */
+        size_t first;                      /* row at the top of the table */
+        char notice[TOP_NAME_MAX];         /* shown until the next key */
 };
 
 enum top_action {

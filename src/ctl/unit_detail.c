@@ -76,7 +76,7 @@ static void print_last_trim(const json_t *unit) {
 static int print_decision(const json_t *unit) {
         json_t *explanation MG_CLEANUP(json_decrefp) = NULL;
 
-        int exit_code = client_call(&explanation, "Explain", "s", member_text(unit, "unit"));
+        int exit_code = client_call(&explanation, "Explain", "s", unit_key(unit));
         if (exit_code != CTL_OK)
                 return exit_code;
         printf("  Decision: %s (%s): %s\n", member_text(explanation, "action"),
@@ -87,7 +87,7 @@ static int print_decision(const json_t *unit) {
 static int print_processes(const json_t *unit) {
         json_t *processes MG_CLEANUP(json_decrefp) = NULL;
 
-        int exit_code = client_call(&processes, "ListProcesses", "s", member_text(unit, "unit"));
+        int exit_code = client_call(&processes, "ListProcesses", "s", unit_key(unit));
         if (exit_code != CTL_OK)
                 return exit_code;
         if (json_array_size(processes) == 0)

@@ -217,6 +217,38 @@ def exit_codes(world):
 
 
 @test
+def an_empty_name_is_never_every_unit(world):
+    world.run_daemon("")
+    for command in ("pause", "resume", "trim", "explain", "advise", "history", "plot", "list-processes", "status", "enroll", "withdraw"):
+        done = world.ctl(command, "")
+        check_equal(f"{command} with an empty name ({done.stderr.strip()})", done.returncode, 2)
+        one_line_on_stderr(done)
+    check_equal("among names", world.ctl("status", "web.process", "").returncode, 2)
+    check_equal("with --all", world.ctl("pause", "--all", "").returncode, 2)
+    check("PAUSED" not in world.ctl("status").stdout, "an empty name has paused every unit")
+
+
+@test
+def options_that_a_verb_does_not_have_are_refused(world):
+    root = f"{world.directory}/root"
+    dropin = f"{root}/etc/systemd/system/foo.service.d/50-memguard.conf"
+    os.makedirs(os.path.dirname(dropin))
+    with open(dropin, "w") as file:
+        file.write('# Written by memguardctl enroll; "memguardctl withdraw foo.service" takes it away.\n')
+    for option, arguments in (("print", ("withdraw", "--print", f"--root={root}", "foo")), ("dry-run", ("--dry-run", "withdraw", f"--root={root}", "foo")),
+                              ("dry-run", ("enroll", "--dry-run", f"--root={root}", "foo")), ("dry-run", ("pause", "--dry-run", "web.process")),
+                              ("print", ("resume", "--print", "--all")), ("dry-run", ("reload", "--dry-run")), ("all", ("trim", "--all", "web.process")),
+                              ("config", ("status", "--config=memguard.ini")), ("output", ("history", "web.process", "-o", "web.svg")),
+                              ("since", ("explain", "web.process", "--since=1h")), ("interval", ("status", "--interval=1s")),
+                              ("restart", ("survey", "--restart")), ("user", ("trim", "--user", "web.process")), ("all", ("--all",))):
+        done = world.ctl(*arguments)
+        verb = next((word for word in arguments if not word.startswith("-")), "status")
+        check_equal(f"exit code of {arguments}", done.returncode, 2)
+        check_equal(f"what {arguments} says", done.stderr, f"memguardctl: {verb} has no --{option}\n")
+    check(os.path.exists(dropin), "a refused withdraw has taken a file away")
+
+
+@test
 def no_daemon_is_one_clear_line(world):
     for command in (("status",), ("trim", "web.process"), ("reload",), ("status", "--json=short")):
         done = world.ctl(*command)
@@ -249,6 +281,60 @@ def looking_is_for_all_acting_is_not(world):
 
 
 @test
+def withdraw_without_rights_says_so(world):
+    nobody = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
+    if world.ctl("--version", user=nobody).returncode != 0:
+        raise Skip("the build directory is closed to other users")
+    directory = f"{world.directory}/root/etc/systemd/system/foo.service.d"
+    os.makedirs(directory)
+    with open(f"{directory}/50-memguard.conf", "w") as file:
+        file.write('# Written by memguardctl enroll; "memguardctl withdraw foo.service" takes it away.\n')
+    os.chmod(directory, 0o555)
+    done = world.ctl("withdraw", f"--root={world.directory}/root", "foo", user=nobody)
+    os.chmod(directory, 0o755)
+    check_equal(f"exit code ({done.stderr.strip()})", done.returncode, 5)
+    one_line_on_stderr(done)
+    check_equal("files", os.listdir(directory), ["50-memguard.conf"])
+
+
+def made_up_cgroup(world, path, pid):
+    """As the kernel would show it below --cgroup-root=."""
+    directory = f"{world.directory}/cgroup{path}"
+    os.makedirs(directory)
+    for name, text in {"cgroup.procs": f"{pid}\n", "memory.stat": f"anon {16 * MIB}\nfile 0\nshmem 0\n", "memory.current": f"{16 * MIB}\n",
+                       "memory.swap.current": "0\n", "memory.high": "max\n", "memory.max": "max\n", "memory.events": "low 0\nhigh 0\nmax 0\noom 0\n",
+                       "cgroup.events": "populated 1\nfrozen 0\n", "cpu.stat": "usage_usec 1000\n"}.items():
+        with open(f"{directory}/{name}", "w") as file:
+            file.write(text)
+
+
+@test
+def a_cgroup_tells_units_of_one_name_apart(world):
+    paths = [f"/user.slice/user-{user}.slice/user@{user}.service/app.slice/app.service" for user in (1001, 1002)]
+    sleepers = [subprocess.Popen(["sleep", "infinity"]) for _ in paths]
+    try:
+        for path, sleeper in zip(paths, sleepers):
+            made_up_cgroup(world, path, sleeper.pid)
+        with open(f"{world.directory}/cgroup/cgroup.controllers", "w") as file:
+            file.write("cpu memory pids\n")
+        world.configure()
+        world.start("--source=cgroup", f"--cgroup-root={world.directory}/cgroup")
+        wait_until("both are known", lambda: len(world.json("status")) == 2)
+        for path, sleeper in zip(paths, sleepers):
+            shown = world.ctl("status", path)
+            check_equal(f"exit code ({shown.stderr.strip()})", shown.returncode, 0)
+            ours = [row["pid"] for row in world.json("list-processes", path)]
+            check_equal("processes of the cgroup", ours, [sleeper.pid])
+            words = shown.stdout.split()
+            pids = [other.pid for other in sleepers if str(other.pid) in words]
+            check_equal(f"processes shown for {path}: {shown.stdout}", pids, [sleeper.pid])
+    finally:
+        for sleeper in sleepers:
+            sleeper.kill()
+            sleeper.wait()
+
+
+@test
 def list_processes(world):
     world.run_daemon("")
     web = world.service("web", *BURST).wait_for("phase idle")
@@ -271,6 +357,11 @@ def check_config_and_cat_config(world):
     check_equal("a bad file", bad.returncode, 1)
     check("MaxPause" in bad.stderr + bad.stdout, f"the key is not named: {bad}")
     check_equal("a missing file", world.ctl("check-config", f"{world.directory}/none.ini").returncode, 1)
+    named = world.ctl("check-config", f"--config={world.config_path}")
+    check_equal("by --config=", (named.returncode, named.stderr), (bad.returncode, bad.stderr))
+    check("MaxPause=soon" in world.ctl("cat-config", f"--config={world.config_path}").stdout, "cat-config shows another file than --config=")
+    for verb in ("check-config", "cat-config"):
+        check_equal(f"{verb}: two files", world.ctl(verb, world.config_path, f"--config={world.config_path}").returncode, 2)
 
 
 @test

@@ -188,6 +188,32 @@ static void test_choice(void **state) {
         json_decref(rows);
 }
 
+/* Two users' units of one name: the daemon is asked by cgroup, however long that is, the screen shows the name. */
+static void test_units_of_one_name(void **state) {
+        static char deep[3000] = "/user.slice/user-1002.slice/user@1002.service/app.slice/";
+        json_t *rows = json_pack("[o, o]", unit("app.service", 1, 1), unit("app.service", 1, 1));
+
+        memset(deep + strlen(deep), 'x', sizeof(deep) - strlen(deep) - 1);
+        json_object_set_new(
+                        json_array_get(rows, 0), "cgroup",
+                        json_string("/user.slice/user-1001.slice/user@1001.service/app.service"));
+        json_object_set_new(json_array_get(rows, 1), "cgroup", json_string(deep));
+        (void) top_view_key(&view, 'j', rows, 10);
+        (void) top_view_key(&view, 'j', rows, 10);
+        assert_int_equal(top_view_key(&view, '\r', rows, 10), TOP_CHANGE);
+        assert_string_equal(view.unit, "app.service");
+        assert_string_equal(view.unit_key, deep);
+        (void) top_view_key(&view, KEY_ESCAPE, rows, 10);
+        assert_string_equal(view.unit_key, "");
+        json_object_set_new(json_array_get(rows, 0), "cgroup", json_null());
+        assert_int_equal(top_view_key(&view, '\r', rows, 10), TOP_CHANGE);
+        assert_string_equal(view.unit_key, "app.service");
+        (void) top_view_key(&view, 'p', rows, 10);
+        (void) top_view_key(&view, 'p', rows, 10);
+        assert_string_equal(view.unit_key, "");
+        json_decref(rows);
+}
+
 static void test_tables(void **state) {
         json_t *rows = some_units();
 
@@ -539,6 +565,7 @@ int main(void) {
                 cmocka_unit_test_setup(test_order, set_up),
                 cmocka_unit_test_setup(test_hostile_rows, set_up),
                 cmocka_unit_test_setup(test_choice, set_up),
+                cmocka_unit_test_setup(test_units_of_one_name, set_up),
                 cmocka_unit_test_setup(test_tables, set_up),
                 cmocka_unit_test_setup(test_freeze_help_quit, set_up),
                 cmocka_unit_test(test_sort_keys_are_unique),
