@@ -168,7 +168,7 @@ def exit_codes_and_baseline(replay):
     expect(replay.report("--max-slope=1G", f"--baseline={before}"), 0, "Against the baseline")
     expect(replay.report("--max-slope=1G", f"--baseline={replay.output}", directory=before), 1, "above the baseline's")
     expect(replay.report("--judge=glibc"), 0)
-    expect(replay.report("--judge=arena2"), 2, "none of the variants")
+    expect(replay.report("--judge=arena2"), 2, "none of the runs is called arena2")
     expect(replay.report(directory=replay.directory), 2, "no runs in there")
 
 
@@ -272,6 +272,33 @@ def killed_harness(replay):
     process.communicate(timeout=WAIT)
     wait_for("the program's end", lambda: not replay.strays())
     expect(replay.report(), 2)
+
+
+def write_run(directory, variant, growing=False, file=None, **more):
+    """A run that was never made: VARIANT may be bytes, MORE are further comments."""
+    os.makedirs(directory, exist_ok=True)
+    lines = [b"# memguard-replay 1", b"# variant=" + os.fsencode(variant), b"# floor_usec=1000000"]
+    lines += [f"# {key}=".encode() + os.fsencode(value) for key, value in more.items()]
+    lines += [b"seconds,phase,anon_bytes"]
+    lines += [b"%d.%d00000,load,%d" % (i // 10, i % 10, (64 << 20) + growing * (i << 20)) for i in range(400)]
+    with open(os.path.join(os.fsencode(directory), file or b"%d.csv" % len(os.listdir(directory))), "wb") as stream:
+        stream.write(b"\n".join(lines + [b"# end=finished", b""]))
+
+
+@test
+def judged_are_those_named(replay):
+    for variant, growing in [("glibc", False), ("memguard:TrimAbove=1M", False), ("memguard:TrimAbove=1M,MinGain=1M", True)]:
+        write_run(replay.output, variant, growing)
+    for names, code, *texts in [
+            ("glibc", 0), ("glibc,", 0), ("glibc,memguard:TrimAbove=1M", 0), ("memguard:TrimAbove=1M,glibc", 0),
+            ("memguard:TrimAbove=1M,MinGain=1M", 1), ("glibc,memguard:TrimAbove=1M,MinGain=1M", 1),
+            ("memguard:TrimAbove=1M,memguard:TrimAbove=1M,MinGain=1M,glibc", 1),
+            ("glibcc", 2, "called glibcc\n"), ("glib", 2, "called glib\n"), ("glibc,arena2", 2, "called arena2\n"),
+            ("arena2,glibc,x", 2, "called arena2\n", "called x\n"), ("memguard:TrimAbove=1M,MinGain=2M", 2, "called MinGain=2M\n"),
+            ("typo,memguard:TrimAbove=1M,MinGain=1M", 1, "called typo\n"), (",,", 2, "names no run")]:
+        process = replay.report("--max-slope=1G", f"--judge={names}")
+        expect(process, code, *texts)
+        check(len(process.err.splitlines()) == len(texts), f"{names}: {process.err}")
 
 
 @test
