@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "host/cleanup.h"
+#include "host/printable.h"
 #include "replay/chart.h"
 #include "replay/show.h"
 
@@ -125,7 +127,8 @@ static void weigh_listed(
                 const struct results *results,
                 const struct results *baseline,
                 struct weighed *weighed) {
-        const char *at = options->judged;
+        MG_CLEANUP(freep) char *list = printable_copy(options->judged);
+        const char *at = list ?: "";
 
         while (*at != '\0') {
                 const struct group *group = named_first(results, at);

@@ -302,6 +302,28 @@ def judged_are_those_named(replay):
 
 
 @test
+def any_bytes_are_reported(replay):
+    for variant in [b"a\xff", b"a\xfe", b"gr\xc3\xbcn", b"\xc2\x9b2J", b"\xed\xa0\x80"]:
+        write_run(replay.output, variant, end_text=b"cannot run /opt/\xe9", source=b"\xc3", note=b"the environment had MALLOC_X=\xe2\x82",
+                  program=b"/opt/\xe9")
+    process = replay.report("--max-slope=1G", "--json=short", "--judge=gr\u00fcn")
+    expect(process, 0)
+    variants = [variant["variant"] for variant in json.loads(process.out)["variants"]]
+    check(variants == ["<c2><9b>2J", "<ed><a0><80>", "a<fe>", "a<ff>", "gr\u00fcn"], f"{variants}")
+    run = json.loads(process.out)["variants"][0]["runs"][0]
+    check(run["end_text"] == "cannot run /opt/<e9>" and run["notes"].endswith("MALLOC_X=<e2><82>"), f"{run}")
+    expect(replay.report("--max-slope=1G"), 0)
+    expect(replay.report("--max-slope=1G", b"--judge=a\xff"), 0)
+    expect(replay.report("--max-slope=1G", f"--baseline={replay.output}"), 0, "a<ff>")
+
+
+@test
+def any_bytes_are_run(replay):
+    process = replay.run("--duration=200ms", b"--variant=glibc:name=a\xff", program=[b"/nonexistent-\xe9"], errors="replace")
+    expect(process, 2, "a<ff>", "/nonexistent-<e9>")
+
+
+@test
 def what_forks_and_hides_is_measured_and_ended(replay):
     """A daemon in a session of its own, whose parent is gone, is the program's; the load's is not."""
     hog = f"{sys.executable} -c 'import time; block = bytearray(64 << 20); time.sleep(1000)'"
