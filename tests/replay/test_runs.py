@@ -341,6 +341,22 @@ def a_directory_with_runs_is_refused(replay):
 
 
 @test
+def a_directory_is_no_pattern(replay):
+    for name in ["g[1]", "*", "a?b", "{x,y}", "back\\slash"]:
+        replay.output = f"{replay.directory}/{name}"
+        expect(replay.run("--duration=200ms", program=["sleep", "60"]), 2, "glibc", "unclear")
+        expect(replay.run(program=["sleep", "60"]), 2, "has runs already")
+    replay.output = f"{replay.directory}/others"
+    for file in [b".csv", b".hidden.csv", b"a.csv.bak", b"a.CSV", b"csv"]:
+        write_run(replay.output, "glibc", file=file)
+    expect(replay.report(), 2, "no runs in there")
+    write_run(replay.output, "glibc", file=b"\xff [1]*.csv")
+    expect(replay.report("--max-slope=1G"), 0)
+    expect(replay.report(directory=f"{replay.output}/csv"), 2, "Not a directory")
+    expect(replay.run(program=["sleep", "60"]), 2, "has runs already")
+
+
+@test
 def bad_usage(replay):
     for arguments, text in [(["--variant=glib"], "no variant"), (["--variant=memguard:TrimAbove=x"], "TrimAbove"),
                             (["--variant=glibc", "--variant=glibc"], "twice"), (["--sample=0"], "expected TIME"),
