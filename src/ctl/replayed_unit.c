@@ -11,7 +11,6 @@ void replayed_unit_init(
         *unit = (struct replayed_unit){
                 .config = *config,
                 .checkpoint_at_usec = MG_UNKNOWN,
-                .first_usec = MG_UNKNOWN,
         };
         memcpy(unit->name, name, MG_MIN(strlen(name) + 1, sizeof(unit->name) - 1));
         policy_init(&unit->state);
@@ -83,22 +82,27 @@ static void trim(struct replayed_unit *unit, const struct trace_line *line) {
         unit->trimmed = true;
 }
 
-/* What was there since the last line counts for the time until this one. */
+/* What was there since the last line counts for the time until this one, where anybody knows it. */
 static void count(struct replayed_unit *unit, const struct trace_line *line, uint64_t traced) {
         uint64_t simulated = line->sample.memory.anon_bytes;
-        uint64_t seconds = 0;
+        uint64_t usec = 0;
 
         if (unit->lines > 0)
-                seconds = mg_sub_floor(line->at_usec, unit->last_usec) / MG_USEC_PER_SEC;
+                usec = mg_sub_floor(line->at_usec, unit->last_usec);
         if (traced != MG_UNKNOWN) {
-                unit->traced_mib_sec += traced / MG_MIB * seconds;
-                unit->simulated_mib_sec += simulated / MG_MIB * seconds;
+                unit->known_lines++;
+                unit->known_usec = mg_add_cap(unit->known_usec, usec);
+                unit->traced_byte_usec += (unsigned __int128) traced * usec;
+                unit->simulated_byte_usec += (unsigned __int128) simulated * usec;
                 unit->traced_peak_bytes = MG_MAX(unit->traced_peak_bytes, traced);
                 unit->simulated_peak_bytes = MG_MAX(unit->simulated_peak_bytes, simulated);
         }
-        if (unit->lines++ == 0)
-                unit->first_usec = line->at_usec;
+        unit->lines++;
         unit->last_usec = line->at_usec;
+}
+
+uint64_t replayed_unit_mean(const struct replayed_unit *unit, unsigned __int128 byte_usec) {
+        return unit->known_usec == 0 ? MG_UNKNOWN : (uint64_t) (byte_usec / unit->known_usec);
 }
 
 void replayed_unit_step(struct replayed_unit *unit, struct trace_line *line) {

@@ -19,12 +19,13 @@ struct replayed_unit {
         bool breaker_opened;         /* by the last line */
         uint64_t given_bytes;        /* by trims, and not taken again yet */
         uint64_t checkpoint_at_usec;
-        uint64_t first_usec;
         uint64_t last_usec;
 
-        /* For the summary: byte-seconds in MiB, of the trace and of the simulation. */
-        uint64_t traced_mib_sec;
-        uint64_t simulated_mib_sec;
+        /* For the summary, of the trace and of the simulation, over the lines whose anonymous memory is known. */
+        unsigned __int128 traced_byte_usec;
+        unsigned __int128 simulated_byte_usec;
+        uint64_t known_usec; /* the time that they cover */
+        uint64_t known_lines;
         uint64_t traced_peak_bytes;
         uint64_t simulated_peak_bytes;
         uint64_t held[_MG_REASON_MAX]; /* lines on which each was the reason */
@@ -38,3 +39,6 @@ void replayed_unit_init(
 
 /* Takes in LINE, whose numbers become the simulated ones. */
 void replayed_unit_step(struct replayed_unit *unit, struct trace_line *line);
+
+/* The mean of BYTE_USEC, one of the two sums; MG_UNKNOWN where they cover no time. */
+uint64_t replayed_unit_mean(const struct replayed_unit *unit, unsigned __int128 byte_usec);

@@ -83,6 +83,10 @@ static json_t *json_number(uint64_t value) {
         return value > INT64_MAX ? json_null() : json_integer((json_int_t) value);
 }
 
+static json_t *json_known(bool known, uint64_t value) {
+        return known ? json_number(value) : json_null();
+}
+
 static json_t *event_of(
                 const struct replayed_unit *unit,
                 const struct trace_line *line,
@@ -93,10 +97,10 @@ static json_t *event_of(
         return json_pack(
                         "{s:o, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "at_usec",
                         json_number(line->at_usec), "unit", unit->name, "event", what, "reason",
-                        reason, "anon_bytes", json_number(account->anon_bytes), "live_bytes",
-                        json_number(account->live_bytes), "retained_bytes",
-                        json_number(account->retained_bytes), "freeable_bytes",
-                        json_number(account->freeable_bytes));
+                        reason, "anon_bytes", json_known(account->anon_known, account->anon_bytes),
+                        "live_bytes", json_known(account->known, account->live_bytes),
+                        "retained_bytes", json_known(account->known, account->retained_bytes),
+                        "freeable_bytes", json_known(account->known, account->freeable_bytes));
 }
 
 static void add_trim_members(json_t *event, const struct replayed_unit *unit) {
@@ -170,21 +174,20 @@ static enum mg_reason longest_held(const struct replayed_unit *unit) {
 
 static json_t *summarize(const struct replayed_unit *unit) {
         const struct mg_policy_state *state = &unit->state;
-        uint64_t seconds = (unit->last_usec - unit->first_usec) / MG_USEC_PER_SEC;
+        bool known = unit->known_lines > 0;
 
-        seconds = MG_MAX(seconds, UINT64_C(1));
         return json_pack(
                         "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o}", "unit",
                         unit->name, "mode", mode_to_string(unit->config.mode), "trims",
                         json_number(state->trims), "trimmed_bytes",
                         json_number(state->trimmed_bytes), "would_trim",
                         json_number(state->would_trim), "mean_anon_bytes",
-                        json_number(unit->traced_mib_sec / seconds * MG_MIB),
+                        json_number(replayed_unit_mean(unit, unit->traced_byte_usec)),
                         "mean_anon_simulated_bytes",
-                        json_number(unit->simulated_mib_sec / seconds * MG_MIB), "peak_anon_bytes",
-                        json_number(unit->traced_peak_bytes), "peak_anon_simulated_bytes",
-                        json_number(unit->simulated_peak_bytes), "verdict",
-                        verdict_to_string(state->verdict.verdict), "held_mostly",
+                        json_number(replayed_unit_mean(unit, unit->simulated_byte_usec)),
+                        "peak_anon_bytes", json_known(known, unit->traced_peak_bytes),
+                        "peak_anon_simulated_bytes", json_known(known, unit->simulated_peak_bytes),
+                        "verdict", verdict_to_string(state->verdict.verdict), "held_mostly",
                         reason_to_string(longest_held(unit)), "lines", json_number(unit->lines));
 }
 

@@ -8,7 +8,6 @@
 #include "ctl/ctl.h"
 #include "ctl/output.h"
 #include "ctl/survey.h"
-#include "host/allocator.h"
 #include "host/cgroup.h"
 
 static const struct column columns[] = {
@@ -22,17 +21,6 @@ static const struct column columns[] = {
         { "REASON", "reason", CELL_TEXT, false },
 };
 
-static json_t *list_allocators(uint32_t mask) {
-        json_t *list = json_array();
-
-        for (int i = 0; i < _MG_ALLOCATOR_MAX; i++)
-                if (mask & UINT32_C(1) << i)
-                        json_array_append_new(
-                                        list,
-                                        json_string(allocator_to_string((enum mg_allocator) i)));
-        return list;
-}
-
 static json_t *text_of_list(const json_t *list) {
         char buffer[128];
         struct mg_text text;
@@ -45,28 +33,6 @@ static json_t *text_of_list(const json_t *list) {
                 text_put(&text, json_string_value(item));
         }
         return text.length > 0 ? json_string(buffer) : json_null();
-}
-
-static json_t *row_of(const struct survey_unit *unit) {
-        bool readable = unit->unreadable < unit->processes;
-        const char *reason;
-        enum survey_profit profit = survey_judge(unit, &reason);
-        json_t *row = json_pack(
-                        "{s:s, s:s?, s:b, s:I, s:I, s:I, s:I, s:I, s:s, s:s}", "unit", unit->name,
-                        "cgroup", unit->path, "user", (int) unit->user, "anon_bytes",
-                        (json_int_t) unit->anon_bytes, "processes", (json_int_t) unit->processes,
-                        "unreadable", (json_int_t) unit->unreadable, "agents",
-                        (json_int_t) unit->agents, "threads", (json_int_t) unit->threads, "profit",
-                        survey_profit_to_string(profit), "reason", reason);
-
-        /* What nobody may look at is unknown, not none. */
-        json_object_set_new(
-                        row, "allocators",
-                        readable ? list_allocators(unit->allocators) : json_null());
-        json_object_set_new(
-                        row, "arena_heaps",
-                        readable ? json_integer(unit->arena_heaps) : json_null());
-        return row;
 }
 
 static int print_table(json_t *rows) {
@@ -103,6 +69,9 @@ int verb_survey(int argc, char **argv) {
         }
         survey_rank(&survey);
         for (size_t i = 0; i < survey.n; i++)
-                json_array_append_new(rows, row_of(&survey.units[i]));
+                if (json_array_append_new(rows, survey_row(&survey.units[i])) < 0) {
+                        fputs("memguardctl: out of memory\n", stderr);
+                        return CTL_FAILED;
+                }
         return ctl_options.json != JSON_OFF ? json_print(rows) : print_table(rows);
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -56,3 +57,6 @@ enum survey_profit survey_judge(const struct survey_unit *unit, const char **ret
 
 /* Best candidates first: by profit, then by anonymous memory. */
 void survey_rank(struct survey *survey);
+
+/* The unit as --json shows it; NULL: no memory. */
+json_t *survey_row(const struct survey_unit *unit);

@@ -12,8 +12,8 @@
 #include "base/macros.h"
 #include "base/parse.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "proto/keys.h"
-#include "proto/utf8.h"
 
 #define VERB_KEY    "VERB"
 #define HEAP_PREFIX "HEAP"

@@ -3,7 +3,6 @@
 #include "replay/campaign.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,25 +11,22 @@
 #include "base/macros.h"
 #include "host/cleanup.h"
 #include "replay/private_daemon.h"
+#include "replay/results.h"
 #include "replay/runner.h"
 
 static int make_directory(const char *path) {
-        MG_CLEANUP(freep) char *pattern = NULL;
-        glob_t found = {};
-
         if (mkdir(path, 0755) < 0 && errno != EEXIST) {
                 int error = errno;
                 fprintf(stderr, "memguard-replay: cannot make %s: %s\n", path, strerror(error));
                 return -error;
         }
-        if (asprintf(&pattern, "%s/*.csv", path) < 0)
-                return -ENOMEM;
-        int r = glob(pattern, 0, NULL, &found) == 0 ? -EEXIST : 0;
-        globfree(&found);
+        int r = results_exist(path);
         if (r < 0)
+                fprintf(stderr, "memguard-replay: cannot look into %s: %s\n", path, strerror(-r));
+        else if (r > 0)
                 fprintf(stderr, "memguard-replay: %s has runs already: take another directory\n",
                         path);
-        return r;
+        return r > 0 ? -EEXIST : r;
 }
 
 /* What can be known to be wrong is said before the first minute is spent. */

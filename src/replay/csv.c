@@ -12,6 +12,7 @@
 #include "base/macros.h"
 #include "base/parse.h"
 #include "host/cleanup.h"
+#include "host/printable.h"
 
 #define MAGIC "# memguard-replay 1"
 
@@ -172,14 +173,7 @@ static int take_end(struct run_file *run, const char *value) {
         return 0;
 }
 
-/* "# KEY=VALUE"; a comment of another form, or another key, is skipped. */
-static int take_comment(struct run_file *run, char *line) {
-        char *key = line + 1 + strspn(line + 1, " ");
-        char *value = strchr(key, '=');
-
-        if (!value)
-                return 0;
-        *value++ = '\0';
+static int take_value(struct run_file *run, const char *key, const char *value) {
         if (mg_streq(key, "variant"))
                 return set_text(&run->variant, value);
         if (mg_streq(key, "program"))
@@ -214,6 +208,19 @@ static size_t field_from_name(const char *name) {
                 if (mg_streq(columns[i].name, name))
                         return i;
         return FIELD_OTHER;
+}
+
+/* "# KEY=VALUE"; a comment of another form, or another key, is skipped. Paths and settings may be any bytes. */
+static int take_comment(struct run_file *run, char *line) {
+        char *key = line + 1 + strspn(line + 1, " ");
+        char *value = strchr(key, '=');
+        MG_CLEANUP(freep) char *shown = NULL;
+
+        if (!value)
+                return 0;
+        *value++ = '\0';
+        shown = printable_copy(value);
+        return shown ? take_value(run, key, shown) : -ENOMEM;
 }
 
 static int take_header(struct reader *reader, char *line) {

@@ -24,7 +24,7 @@ int csv_put_header(struct csv_writer *writer);
 int csv_put_sample(struct csv_writer *writer, const struct replay_sample *sample);
 int csv_close(struct csv_writer *writer); /* the first error of all */
 
-/* One run, read back. */
+/* One run, read back; its texts are printable UTF-8, whatever the file holds. */
 struct run_file {
         char *variant; /* as it was asked for; owned, as all of these */
         char *program;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "host/cleanup.h"
+#include "host/printable.h"
 #include "replay/chart.h"
 #include "replay/show.h"
 
@@ -56,17 +58,6 @@ static void draw(const struct results *results, const char *file) {
 
 /* ---- The exit code ---- */
 
-static bool is_judged(const char *list, const char *variant) {
-        size_t length = strlen(variant);
-
-        if (!list)
-                return true;
-        for (const char *at = list; (at = strstr(at, variant)); at += length)
-                if ((at == list || at[-1] == ',') && (at[length] == '\0' || at[length] == ','))
-                        return true;
-        return false;
-}
-
 static enum replay_exit exit_of(enum replay_verdict verdict) {
         switch (verdict) {
         case VERDICT_FLAT:
@@ -95,31 +86,83 @@ static bool has_risen(const struct group *now, const struct group *before, uint3
         return true;
 }
 
+struct weighed {
+        bool grows;
+        bool unknown;
+        bool any;
+};
+
+static void weigh(
+                const struct report_options *options,
+                const struct results *baseline,
+                const struct group *group,
+                struct weighed *weighed) {
+        weighed->any = true;
+        weighed->grows |= exit_of(group->verdict) == EXIT_GROWING;
+        weighed->grows |= has_risen(
+                        group, results_find(baseline, group->variant), options->max_rise_permyriad);
+        weighed->unknown |= exit_of(group->verdict) == EXIT_NOT_MEASURED;
+}
+
+/* The group that LIST begins with the name of, or NULL. Names have commas of their own: the longest one is meant. */
+static const struct group *named_first(const struct results *results, const char *list) {
+        const struct group *longest = NULL;
+
+        for (size_t i = 0; i < results->n_groups; i++) {
+                const struct group *group = &results->groups[i];
+                size_t length = strlen(group->variant);
+
+                if (strncmp(list, group->variant, length) != 0 ||
+                    (list[length] != '\0' && list[length] != ','))
+                        continue;
+                if (!longest || length > strlen(longest->variant))
+                        longest = group;
+        }
+        return longest;
+}
+
+/* A name that is nobody's must not pass for one that is flat. */
+static void weigh_listed(
+                const struct report_options *options,
+                const struct results *results,
+                const struct results *baseline,
+                struct weighed *weighed) {
+        MG_CLEANUP(freep) char *list = printable_copy(options->judged);
+        const char *at = list ?: "";
+
+        while (*at != '\0') {
+                const struct group *group = named_first(results, at);
+                size_t length = group ? strlen(group->variant) : strcspn(at, ",");
+
+                if (group)
+                        weigh(options, baseline, group, weighed);
+                else if (length > 0) {
+                        fprintf(stderr, "memguard-replay: none of the runs is called %.*s\n",
+                                (int) length, at);
+                        weighed->unknown = true;
+                }
+                at += length;
+                at += *at == ',';
+        }
+        if (!weighed->any && !weighed->unknown)
+                fputs("memguard-replay: --judge= names no run\n", stderr);
+}
+
 /* What grew is worth more than what could not be measured. */
 static enum replay_exit judge(
                 const struct report_options *options,
                 const struct results *results,
                 const struct results *baseline) {
-        bool grows = false;
-        bool unknown = false;
-        bool any = false;
+        struct weighed weighed = {};
 
-        for (size_t i = 0; i < results->n_groups; i++) {
-                const struct group *group = &results->groups[i];
-
-                if (!is_judged(options->judged, group->variant))
-                        continue;
-                any = true;
-                grows |= exit_of(group->verdict) == EXIT_GROWING;
-                grows |=
-                                has_risen(group, results_find(baseline, group->variant),
-                                          options->max_rise_permyriad);
-                unknown |= exit_of(group->verdict) == EXIT_NOT_MEASURED;
-        }
-        if (!any)
-                fprintf(stderr, "memguard-replay: none of the variants %s was run\n",
-                        options->judged);
-        return grows ? EXIT_GROWING : unknown || !any ? EXIT_NOT_MEASURED : EXIT_FLAT;
+        if (options->judged)
+                weigh_listed(options, results, baseline, &weighed);
+        else
+                for (size_t i = 0; i < results->n_groups; i++)
+                        weigh(options, baseline, &results->groups[i], &weighed);
+        if (weighed.grows)
+                return EXIT_GROWING;
+        return weighed.unknown || !weighed.any ? EXIT_NOT_MEASURED : EXIT_FLAT;
 }
 
 static int load(const char *directory, uint64_t max_slope, struct results *results) {

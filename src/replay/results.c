@@ -2,8 +2,8 @@
 /* All runs of a directory. Layer: replay. */
 #include "replay/results.h"
 
+#include <dirent.h>
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,22 +35,63 @@ static int read_file(const char *path, struct results *results) {
         return 0;
 }
 
-static int read_files(const char *directory, struct results *results) {
-        MG_CLEANUP(freep) char *pattern = NULL;
-        glob_t found = {};
-        int r = 0;
+static int is_run(const struct dirent *entry) {
+        size_t length = strlen(entry->d_name);
+        size_t tail = strlen(".csv");
 
-        if (asprintf(&pattern, "%s/*.csv", directory) < 0)
-                return -ENOMEM;
-        if (glob(pattern, 0, NULL, &found) != 0)
+        return entry->d_name[0] != '.' && length > tail &&
+               mg_streq(entry->d_name + length - tail, ".csv");
+}
+
+struct entries {
+        struct dirent **items;
+        size_t n;
+};
+
+static void entries_done(struct entries *entries) {
+        for (size_t i = 0; i < entries->n; i++)
+                free(entries->items[i]);
+        free(entries->items);
+}
+
+/* Those of runs, by name. */
+static int list_runs(const char *directory, struct entries *ret_entries) {
+        int n = scandir(directory, &ret_entries->items, is_run, alphasort);
+
+        if (n < 0)
+                return -errno;
+        ret_entries->n = (size_t) n;
+        return 0;
+}
+
+int results_exist(const char *directory) {
+        MG_CLEANUP(entries_done) struct entries entries = {};
+        int r = list_runs(directory, &entries);
+
+        return r < 0 ? r : entries.n > 0;
+}
+
+static int read_files(const char *directory, struct results *results) {
+        MG_CLEANUP(entries_done) struct entries entries = {};
+        int r = list_runs(directory, &entries);
+
+        if (r < 0)
+                return r;
+        if (entries.n == 0)
                 return -ENOENT;
-        results->runs = calloc(found.gl_pathc, sizeof(*results->runs));
+        results->runs = calloc(entries.n, sizeof(*results->runs));
         if (!results->runs)
-                r = -ENOMEM;
-        for (size_t i = 0; r >= 0 && i < found.gl_pathc; i++)
-                r = read_file(found.gl_pathv[i], results);
-        globfree(&found);
-        return r < 0 ? r : results->n_runs == 0 ? -ENOENT : 0;
+                return -ENOMEM;
+        for (size_t i = 0; i < entries.n; i++) {
+                MG_CLEANUP(freep) char *path = NULL;
+
+                if (asprintf(&path, "%s/%s", directory, entries.items[i]->d_name) < 0)
+                        return -ENOMEM;
+                r = read_file(path, results);
+                if (r < 0)
+                        return r;
+        }
+        return results->n_runs == 0 ? -ENOENT : 0;
 }
 
 /* By when they were started, so that the order of the command line comes back. */

@@ -14,6 +14,9 @@ struct results {
         enum comparison comparison;
 };
 
+/* 1: DIRECTORY has files of runs, 0: none. */
+int results_exist(const char *directory);
+
 /* Reads every *.csv in DIRECTORY. A file that is not ours is said on standard error and left out; none at all is -ENOENT. */
 int results_load(const char *directory, uint64_t max_slope, struct results *ret_results);
 void results_done(struct results *results);

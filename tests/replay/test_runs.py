@@ -168,7 +168,7 @@ def exit_codes_and_baseline(replay):
     expect(replay.report("--max-slope=1G", f"--baseline={before}"), 0, "Against the baseline")
     expect(replay.report("--max-slope=1G", f"--baseline={replay.output}", directory=before), 1, "above the baseline's")
     expect(replay.report("--judge=glibc"), 0)
-    expect(replay.report("--judge=arena2"), 2, "none of the variants")
+    expect(replay.report("--judge=arena2"), 2, "none of the runs is called arena2")
     expect(replay.report(directory=replay.directory), 2, "no runs in there")
 
 
@@ -274,6 +274,55 @@ def killed_harness(replay):
     expect(replay.report(), 2)
 
 
+def write_run(directory, variant, growing=False, file=None, **more):
+    """A run that was never made: VARIANT may be bytes, MORE are further comments."""
+    os.makedirs(directory, exist_ok=True)
+    lines = [b"# memguard-replay 1", b"# variant=" + os.fsencode(variant), b"# floor_usec=1000000"]
+    lines += [f"# {key}=".encode() + os.fsencode(value) for key, value in more.items()]
+    lines += [b"seconds,phase,anon_bytes"]
+    lines += [b"%d.%d00000,load,%d" % (i // 10, i % 10, (64 << 20) + growing * (i << 20)) for i in range(400)]
+    with open(os.path.join(os.fsencode(directory), file or b"%d.csv" % len(os.listdir(directory))), "wb") as stream:
+        stream.write(b"\n".join(lines + [b"# end=finished", b""]))
+
+
+@test
+def judged_are_those_named(replay):
+    for variant, growing in [("glibc", False), ("memguard:TrimAbove=1M", False), ("memguard:TrimAbove=1M,MinGain=1M", True)]:
+        write_run(replay.output, variant, growing)
+    for names, code, *texts in [
+            ("glibc", 0), ("glibc,", 0), ("glibc,memguard:TrimAbove=1M", 0), ("memguard:TrimAbove=1M,glibc", 0),
+            ("memguard:TrimAbove=1M,MinGain=1M", 1), ("glibc,memguard:TrimAbove=1M,MinGain=1M", 1),
+            ("memguard:TrimAbove=1M,memguard:TrimAbove=1M,MinGain=1M,glibc", 1),
+            ("glibcc", 2, "called glibcc\n"), ("glib", 2, "called glib\n"), ("glibc,arena2", 2, "called arena2\n"),
+            ("arena2,glibc,x", 2, "called arena2\n", "called x\n"), ("memguard:TrimAbove=1M,MinGain=2M", 2, "called MinGain=2M\n"),
+            ("typo,memguard:TrimAbove=1M,MinGain=1M", 1, "called typo\n"), (",,", 2, "names no run")]:
+        process = replay.report("--max-slope=1G", f"--judge={names}")
+        expect(process, code, *texts)
+        check(len(process.err.splitlines()) == len(texts), f"{names}: {process.err}")
+
+
+@test
+def any_bytes_are_reported(replay):
+    for variant in [b"a\xff", b"a\xfe", b"gr\xc3\xbcn", b"\xc2\x9b2J", b"\xed\xa0\x80"]:
+        write_run(replay.output, variant, end_text=b"cannot run /opt/\xe9", source=b"\xc3", note=b"the environment had MALLOC_X=\xe2\x82",
+                  program=b"/opt/\xe9")
+    process = replay.report("--max-slope=1G", "--json=short", "--judge=gr\u00fcn")
+    expect(process, 0)
+    variants = [variant["variant"] for variant in json.loads(process.out)["variants"]]
+    check(variants == ["<c2><9b>2J", "<ed><a0><80>", "a<fe>", "a<ff>", "gr\u00fcn"], f"{variants}")
+    run = json.loads(process.out)["variants"][0]["runs"][0]
+    check(run["end_text"] == "cannot run /opt/<e9>" and run["notes"].endswith("MALLOC_X=<e2><82>"), f"{run}")
+    expect(replay.report("--max-slope=1G"), 0)
+    expect(replay.report("--max-slope=1G", b"--judge=a\xff"), 0)
+    expect(replay.report("--max-slope=1G", f"--baseline={replay.output}"), 0, "a<ff>")
+
+
+@test
+def any_bytes_are_run(replay):
+    process = replay.run("--duration=200ms", b"--variant=glibc:name=a\xff", program=[b"/nonexistent-\xe9"], errors="replace")
+    expect(process, 2, "a<ff>", "/nonexistent-<e9>")
+
+
 @test
 def what_forks_and_hides_is_measured_and_ended(replay):
     """A daemon in a session of its own, whose parent is gone, is the program's; the load's is not."""
@@ -288,6 +337,22 @@ def what_forks_and_hides_is_measured_and_ended(replay):
 @test
 def a_directory_with_runs_is_refused(replay):
     replay.run("--duration=200ms", program=["sleep", "60"])
+    expect(replay.run(program=["sleep", "60"]), 2, "has runs already")
+
+
+@test
+def a_directory_is_no_pattern(replay):
+    for name in ["g[1]", "*", "a?b", "{x,y}", "back\\slash"]:
+        replay.output = f"{replay.directory}/{name}"
+        expect(replay.run("--duration=200ms", program=["sleep", "60"]), 2, "glibc", "unclear")
+        expect(replay.run(program=["sleep", "60"]), 2, "has runs already")
+    replay.output = f"{replay.directory}/others"
+    for file in [b".csv", b".hidden.csv", b"a.csv.bak", b"a.CSV", b"csv"]:
+        write_run(replay.output, "glibc", file=file)
+    expect(replay.report(), 2, "no runs in there")
+    write_run(replay.output, "glibc", file=b"\xff [1]*.csv")
+    expect(replay.report("--max-slope=1G"), 0)
+    expect(replay.report(directory=f"{replay.output}/csv"), 2, "Not a directory")
     expect(replay.run(program=["sleep", "60"]), 2, "has runs already")
 
 

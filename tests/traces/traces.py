@@ -92,9 +92,54 @@ def check_errors():
     assert simulate("simulate").returncode == 2
 
 
+def units_of(*samples):
+    """Of lines AT_USEC, ANON: the only unit, and the events."""
+    text = "".join(json.dumps({"at_usec": at, "unit": "a.service", "anon_bytes": anon}) + "\n" for at, anon in samples)
+    done = simulate(f"--config={HERE / 'traces.ini'}", "simulate", "-", stdin=text)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    return result["units"][0], result["events"]
+
+
+def check_means():
+    half, most = 512 * MIB, (1 << 63) - 1
+    cases = [
+        ([(i * 1900000, half) for i in range(9)], half),
+        ([(i * 500000, half) for i in range(9)], half),
+        ([(0, 1000), (1, 1000)], 1000),
+        ([(0, half), (10, None), (20, half), (30, None)], half),
+        ([(0, 0), (10, 4000), (40, 8000)], 7000),
+        ([(10, 4000), (0, 4000), (10, 4000)], 4000),
+        ([(0, 0), (most - 1, most), (most, most)], most),
+        ([(0, half)], None),
+        ([(7, half), (7, half)], None),
+        ([(0, half), (10, None)], None),
+        ([(0, None), (10, None)], None),
+    ]
+    for samples, want in cases:
+        unit, _ = units_of(*samples)
+        assert unit["mean_anon_bytes"] == unit["mean_anon_simulated_bytes"] == want, (samples, unit)
+        peak = max((anon for _, anon in samples if anon is not None), default=None)
+        assert unit["peak_anon_bytes"] == unit["peak_anon_simulated_bytes"] == peak, (samples, unit)
+
+
+def check_unknown():
+    for anon in (None, 4096):
+        _, events = units_of((0, anon))
+        for event in events:
+            assert event["anon_bytes"] == anon, event
+            assert event["live_bytes"] is event["retained_bytes"] is event["freeable_bytes"] is None, event
+        assert events
+    shown = subprocess.run([CTL, f"--config={HERE / 'traces.ini'}", "--no-pager", "simulate", "-"], input='{"at_usec":1,"unit":"a.service"}\n',
+                           text=True, capture_output=True, check=True).stdout
+    assert "anon -, live -, retained -, freeable -" in shown, shown
+
+
 for name, want in EXPECTED.items():
     check_case(name, *want)
 check_errors()
+check_means()
+check_unknown()
 text = subprocess.run([CTL, f"--config={HERE / 'traces.ini'}", "--no-pager", "simulate",
                        str(HERE / "s3.jsonl")], text=True, capture_output=True, check=True).stdout
 assert "mass-free" in text and "600M -> 30M" in text, text

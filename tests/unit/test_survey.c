@@ -120,11 +120,53 @@ static void test_gather(void **state) {
         assert_true(survey_gather("/nonexistent", NULL, &survey) < 0);
 }
 
+/* A cgroup's name is any bytes but a slash; its unit must not be missing for that. */
+static void test_row(void **state) {
+        static const struct {
+                const char *name;
+                const char *path;
+                const char *shown_name;
+                const char *shown_path;
+        } cases[] = {
+                { "a.service", "/system.slice/a.service", "a.service", "/system.slice/a.service" },
+                { "a.process", NULL, "a.process", NULL },
+                { "", "", "", "" },
+                { "gr\xc3\xbcn", "/gr\xc3\xbcn", "gr\xc3\xbcn", "/gr\xc3\xbcn" },
+                { "\xff.service", "/a.slice/\xff.service", "<ff>.service",
+                  "/a.slice/<ff>.service" },
+                { "a", "/\xc3", "a", "/<c3>" },                     /* the first half alone */
+                { "a", "/\xed\xa0\x80", "a", "/<ed><a0><80>" },     /* a surrogate */
+                { "a", "/\xc0\xaf", "a", "/<c0><af>" },             /* overlong */
+                { "a", "/\x1b[2J\n\x7f", "a", "/<1b>[2J<0a><7f>" }, /* a terminal's */
+                { "a", "/\xe2\x82\xac\xe2\x82", "a", "/\xe2\x82\xac<e2><82>" },
+        };
+
+        for (size_t i = 0; i < MG_ELEMENTS(cases); i++) {
+                struct survey_unit unit = { .path = (char *) cases[i].path, .processes = 1 };
+                const char *path;
+                json_t *row;
+
+                memcpy(unit.name, cases[i].name, strlen(cases[i].name) + 1);
+                row = survey_row(&unit);
+                assert_non_null(row);
+                assert_string_equal(
+                                json_string_value(json_object_get(row, "unit")),
+                                cases[i].shown_name);
+                path = json_string_value(json_object_get(row, "cgroup"));
+                if (cases[i].shown_path)
+                        assert_string_equal(path, cases[i].shown_path);
+                else
+                        assert_null(path);
+                json_decref(row);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_judge),
                 cmocka_unit_test(test_rank),
                 cmocka_unit_test(test_gather),
+                cmocka_unit_test(test_row),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What may stand in a protocol line: printable UTF-8. Layer: proto, private to it; pure.
+ * Printable UTF-8: what may stand in a protocol line, and on a terminal. Layer: base; pure.
  */
 #pragma once
 

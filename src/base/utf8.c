@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* UTF-8 as RFC 3629 has it: shortest form, no surrogates, up to U+10FFFF. Layer: proto; pure. */
-#include "proto/utf8.h"
+/* UTF-8 as RFC 3629 has it: shortest form, no surrogates, up to U+10FFFF. Layer: base; pure. */
+#include "base/utf8.h"
 
 #include <stdbool.h>
 
