@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/macros.h"
+#include "base/utf8.h"
 #include "proto/proto.h"
-#include "proto/utf8.h"
 
 /* From memguard-protocol(7), not from the codec's table. */
 static const char *const required[_MG_VERB_MAX] = {
