@@ -128,8 +128,13 @@ static void weigh_listed(
                 const struct results *baseline,
                 struct weighed *weighed) {
         MG_CLEANUP(freep) char *list = printable_copy(options->judged);
-        const char *at = list ?: "";
+        const char *at = list;
 
+        if (!list) {
+                fail("cannot judge", -ENOMEM);
+                weighed->unknown = true;
+                return;
+        }
         while (*at != '\0') {
                 const struct group *group = named_first(results, at);
                 size_t length = group ? strlen(group->variant) : strcspn(at, ",");
