@@ -108,6 +108,7 @@ static int setup(void **state) {
         assert_int_equal(mkdir(root, 0755), 0);
         write_file(config, "[Daemon]\nIntervalSec=1h\n");
         options.runtime_directory = directory;
+        assert_true(asprintf(&options.state_directory, "%s/state", directory) > 0);
         journal_open(LOG_WARNING);
         journal_sink()->stderr_fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
         assert_true(journal_sink()->stderr_fd >= 0);
