@@ -48,17 +48,14 @@ static int get_unit(
  */
 static int visit_cgroup(void *userdata, const char *path) {
         struct manager *manager = userdata;
+        struct unit *unit = unit_find_key(manager, path, NULL);
         struct process_unit found;
-        struct unit *unit;
-        int r;
 
-        if (identify(manager, path, &found) < 0)
-                return 0;
-        unit = unit_find_key(manager, path, NULL);
         if (!unit) {
-                if (cgroup_is_empty(manager->cgroup_root, path))
+                if (identify(manager, path, &found) < 0 ||
+                    cgroup_is_empty(manager->cgroup_root, path))
                         return 0;
-                r = get_unit(manager, &found, &unit);
+                int r = get_unit(manager, &found, &unit);
                 if (r < 0)
                         return r == -ENOMEM ? r : 0;
         }
