@@ -27,12 +27,13 @@ static int run_idle(void) {
                 pause();
 }
 
-/* Exactly as many threads as the limit leaves for the program. */
+/* Exactly as many threads as the limit leaves for the program, once the agent has been there. */
 static int run_thread_limit(void) {
         struct rlimit limit = { 6, 6 };
         pthread_t thread;
         int n = 0, r = 0;
 
+        host_pause(300);
         if (setuid(54321) < 0)
                 return 77;
         setrlimit(RLIMIT_NPROC, &limit);

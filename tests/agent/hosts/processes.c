@@ -176,13 +176,13 @@ static int run_main_leaves(void) {
 static int run_exit_at_once(void) {
         host_start_allocating();
         /* In the middle of whatever the agent is doing. */
-        host_pause(120);
+        host_pause(300);
         _exit(21);
 }
 
 static int run_exit_handlers(void) {
         host_start_allocating();
-        host_pause(120);
+        host_pause(300);
         puts("leaving");
         exit(22);
 }
