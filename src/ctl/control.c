@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/macros.h"
+#include "ctl/cells.h"
 #include "ctl/client.h"
 #include "ctl/ctl.h"
 #include "ctl/output.h"
@@ -49,6 +50,19 @@ int verb_pause(int argc, char **argv) {
         return call_for_unit("Pause", argc, argv);
 }
 
+/* One unit is resumed, and nothing is trimmed all the same: who resumed it wants to know. */
+static void tell_if_all_paused(void) {
+        json_t *host MG_CLEANUP(json_decrefp) = NULL;
+
+        if (client_call(&host, "GetHost", "") == CTL_OK && member_true(host, "paused"))
+                fprintf(stderr,
+                        "memguardctl: everything is still paused: memguardctl resume --all\n");
+}
+
 int verb_resume(int argc, char **argv) {
-        return call_for_unit("Resume", argc, argv);
+        int exit_code = call_for_unit("Resume", argc, argv);
+
+        if (exit_code == CTL_OK && !ctl_options.all)
+                tell_if_all_paused();
+        return exit_code;
 }

@@ -340,12 +340,26 @@ static int withdraw_one(const char *path, bool *found) {
         return r >= 0 || r == -ENOENT || r == -EEXIST ? CTL_OK : CTL_FAILED;
 }
 
-int verb_withdraw(int argc, char **argv) {
+static int put_out_of_force(const char *unit) {
         MG_CLEANUP(sd_bus_flush_close_unrefp) sd_bus *bus = NULL;
+        bool runs;
+        int exit_code = enroll_connect(ctl_options.user, &bus);
+
+        if (exit_code == CTL_OK)
+                exit_code = enroll_daemon_reload(bus);
+        if (exit_code != CTL_OK)
+                return exit_code;
+        reload_daemon();
+        if (ctl_options.restart)
+                return enroll_restart(bus, unit, &runs);
+        printf("\nThe agent stays in the running service until it starts next, and does no harm.\n");
+        return CTL_OK;
+}
+
+int verb_withdraw(int argc, char **argv) {
         struct enroll_paths paths;
         char unit[MG_UNIT_NAME_MAX];
         bool found = false;
-        bool runs;
 
         int exit_code = check_name(argv[1], unit);
         if (exit_code != CTL_OK)
@@ -357,24 +371,16 @@ int verb_withdraw(int argc, char **argv) {
         }
         exit_code = withdraw_one(paths.dropin, &found);
         int section_code = withdraw_one(paths.section, &found);
-        if (exit_code != CTL_OK || section_code != CTL_OK)
-                return exit_code != CTL_OK ? exit_code : section_code;
-        if (!found) {
+        if (exit_code == CTL_OK)
+                exit_code = section_code;
+        if (!found && exit_code == CTL_OK) {
                 fprintf(stderr, "memguardctl: %s was not enrolled: there is nothing to take away\n",
                         unit);
                 return CTL_FAILED;
         }
-        if (ctl_options.root)
-                return CTL_OK;
-        exit_code = enroll_connect(ctl_options.user, &bus);
-        if (exit_code == CTL_OK)
-                exit_code = enroll_daemon_reload(bus);
-        if (exit_code != CTL_OK)
+        if (!found || ctl_options.root)
                 return exit_code;
-        reload_daemon();
-        if (!ctl_options.restart) {
-                printf("\nThe agent stays in the running service until it starts next, and does no harm.\n");
-                return CTL_OK;
-        }
-        return enroll_restart(bus, unit, &runs);
+        /* What could be taken away must not stay in force because the other could not. */
+        int force_code = put_out_of_force(unit);
+        return exit_code != CTL_OK ? exit_code : force_code;
 }

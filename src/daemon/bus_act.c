@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The methods of org.memguard1.Manager that act. Layer: daemon. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/bus_server.h"
 #include "daemon/journal.h"
 #include "host/bus_api.h"
+#include "host/cleanup.h"
 
 /* A call whose answer waits for the end of the round. Owned by the round's handler, which comes exactly once. */
 struct pending_trim {
@@ -79,15 +81,20 @@ int bus_trim_unit(sd_bus_message *call, void *userdata, sd_bus_error *error) {
 }
 
 static int set_config_error(sd_bus_error *error, const struct mg_problems *problems) {
-        char buffer[4096];
-        struct mg_text text;
+        MG_CLEANUP(freep) char *message = NULL;
+        size_t length;
+        FILE *file = open_memstream(&message, &length);
 
-        text_init(&text, buffer, sizeof(buffer));
+        if (!file)
+                return -ENOMEM;
         for (size_t i = 0; i < problems->n_items; i++) {
-                text_put(&text, i > 0 ? "\n" : "");
-                journal_problem_text(&problems->items[i], &text);
+                char line[MG_PROBLEM_MAX];
+
+                fprintf(file, "%s%s", i > 0 ? "\n" : "", problem_format(&problems->items[i], line));
         }
-        return sd_bus_error_set(error, MG_BUS_ERROR_CONFIG_INVALID, buffer);
+        if (fclose(file) != 0)
+                return -ENOMEM;
+        return sd_bus_error_set(error, MG_BUS_ERROR_CONFIG_INVALID, message);
 }
 
 int bus_reload(sd_bus_message *call, void *userdata, sd_bus_error *error) {
@@ -104,12 +111,9 @@ int bus_reload(sd_bus_message *call, void *userdata, sd_bus_error *error) {
                 return r;
         MG_CLEANUP(bus_drop_reply) struct dict dict = bus_begin_list(call, "s");
         for (size_t i = 0; i < problems.n_items; i++) {
-                char buffer[1024];
-                struct mg_text text;
+                char line[MG_PROBLEM_MAX];
 
-                text_init(&text, buffer, sizeof(buffer));
-                journal_problem_text(&problems.items[i], &text);
-                dict_item(&dict, buffer);
+                dict_item(&dict, problem_format(&problems.items[i], line));
         }
         dict_end(&dict);
         return bus_send_reply(&dict);

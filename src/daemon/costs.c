@@ -34,6 +34,14 @@ static void drop_oldest(struct costs *costs) {
         memmove(costs->items, costs->items + 1, costs->n_items * sizeof(*costs->items));
 }
 
+/* What was learned last is dropped last. */
+static void move_to_end(struct costs *costs, struct cost *cost) {
+        struct cost moved = *cost, *last = &costs->items[costs->n_items - 1];
+
+        memmove(cost, cost + 1, (size_t) (last - cost) * sizeof(*cost));
+        *last = moved;
+}
+
 /* A new line at the end of the table, all unknown. */
 static int add_cost(struct costs *costs, const char *name, size_t length, struct cost **ret_cost) {
         struct cost *items;
@@ -177,6 +185,8 @@ int costs_remember(struct costs *costs, const char *name, const struct mg_policy
                 changed |= *value_of(cost, field) != *value_of(&known, field);
                 *value_of(cost, field) = *value_of(&known, field);
         }
+        if (changed)
+                move_to_end(costs, cost);
         return changed;
 }
 

@@ -264,24 +264,10 @@ void journal_agents(const struct mg_journal_agents *event) {
 
 /* ---- configuration ---- */
 
-void journal_problem_text(const struct mg_problem *problem, struct mg_text *text) {
-        if (problem->file)
-                text_put(text, problem->file);
-        if (problem->file && problem->line > 0) {
-                text_put_char(text, ':');
-                text_put_u64(text, problem->line);
-        }
-        text_put(text, problem->file ? ": " : "");
-        text_put(text, problem->text ? problem->text : "(out of memory)");
-}
-
 static void say_problem(struct mg_record *record, const struct mg_problem *problem) {
-        char buffer[1024];
-        struct mg_text text;
+        char line[MG_PROBLEM_MAX];
 
-        text_init(&text, buffer, sizeof(buffer));
-        journal_problem_text(problem, &text);
-        record_say(record, "%s", buffer);
+        record_say(record, "%s", problem_format(problem, line));
 }
 
 static void journal_config_warning(const struct mg_problem *problem) {

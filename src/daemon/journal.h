@@ -193,8 +193,6 @@ struct mg_journal_config {
 };
 /* One line when it is in force, and one for each warning. */
 void journal_config_loaded(const struct mg_journal_config *event);
-/* "/etc/memguard.ini:12: [nginx.service] TrimAbov: unknown key", as it is shown everywhere. */
-void journal_problem_text(const struct mg_problem *problem, struct mg_text *text);
 /* One entry with a line for each problem. AT_START: the daemon ends; else the old one stays in force. */
 void journal_config_rejected(const struct mg_problems *problems, bool at_start);
 

@@ -278,6 +278,17 @@ static void tell_allocators(const struct peer *peer) {
         });
 }
 
+static const char *why_not_attached(int error) {
+        switch (error) {
+        case -ENOMEM:
+                return "out of memory";
+        case -EUSERS:
+                return "its tree of cgroups has too many units";
+        default:
+                return "its process is gone";
+        }
+}
+
 static int handle_hello(struct peer *peer, const struct mg_message *message) {
         int r;
 
@@ -293,7 +304,7 @@ static int handle_hello(struct peer *peer, const struct mg_message *message) {
                 return 0;
         }
         if (r < 0) {
-                peer_close(peer, r == -ENOMEM ? "out of memory" : "its process is gone");
+                peer_close(peer, why_not_attached(r));
                 return 0;
         }
         take_hello(peer, message);

@@ -38,6 +38,9 @@
 /* The table of costs is one file: changes of a minute go into it together. */
 #define COSTS_DELAY_USEC MG_USEC_PER_MIN
 
+/* A disk that was full may have room again. */
+#define PAUSES_RETRY_USEC MG_USEC_PER_MIN
+
 /* After a restart agents come back within seconds; later what was saved is too old to be taken up. */
 #define LOAD_WINDOW_USEC MG_USEC_PER_MIN
 
@@ -48,6 +51,7 @@ struct store {
         struct costs costs;
         uint64_t costs_changed_usec; /* MG_UNKNOWN: they are as in the file */
         char *pauses; /* lines: labels of paused units, those not loaded too; or NULL */
+        uint64_t pauses_unsaved_usec; /* when they could not be written; MG_UNKNOWN: they are as in the file */
         uint64_t failed_at_usec;
 };
 
@@ -142,6 +146,7 @@ int store_open(struct manager *manager) {
         if (!manager->store)
                 return -ENOMEM;
         manager->store->costs_changed_usec = MG_UNKNOWN;
+        manager->store->pauses_unsaved_usec = MG_UNKNOWN;
         read_boot_id(manager);
         open_units_directory(manager);
         if (manager->state_dir_fd < 0)
@@ -212,11 +217,26 @@ void store_save_unit(struct unit *unit) {
                 store->costs_changed_usec = unit->saved_usec;
 }
 
+static int write_pauses(struct manager *manager, bool sync) {
+        struct store *store = manager->store;
+        int r = store_file_replace(
+                        manager->state_dir_fd, PAUSES_FILE, store->pauses, strlen(store->pauses),
+                        sync);
+
+        store->pauses_unsaved_usec = r < 0 ? manager_now(manager) : MG_UNKNOWN;
+        if (r < 0)
+                tell_failure(manager, "what is paused", r);
+        return r;
+}
+
 void store_tick(struct manager *manager, uint64_t now_usec) {
         uint64_t changed_usec = manager->store->costs_changed_usec;
+        uint64_t unsaved_usec = manager->store->pauses_unsaved_usec;
 
         if (changed_usec != MG_UNKNOWN && now_usec - changed_usec >= COSTS_DELAY_USEC)
                 save_costs(manager);
+        if (unsaved_usec != MG_UNKNOWN && now_usec - unsaved_usec >= PAUSES_RETRY_USEC)
+                (void) write_pauses(manager, false);
 }
 
 void store_save_old(struct unit *unit, uint64_t now_usec) {
@@ -229,6 +249,8 @@ void store_save_all(struct manager *manager) {
                 store_save_unit(u);
         if (manager->store->costs_changed_usec != MG_UNKNOWN)
                 save_costs(manager);
+        if (manager->store->pauses_unsaved_usec != MG_UNKNOWN)
+                (void) write_pauses(manager, true);
 }
 
 void store_forget_unit(struct unit *unit) {
@@ -278,8 +300,5 @@ int store_save_pauses(struct manager *manager, bool keep_unloaded) {
         if (manager->state_dir_fd < 0)
                 return -ENOENT;
         /* Only an operator's command gets here: it may wait for the disk. */
-        r = store_file_replace(manager->state_dir_fd, PAUSES_FILE, text, length, true);
-        if (r < 0)
-                tell_failure(manager, "what is paused", r);
-        return r;
+        return write_pauses(manager, true);
 }

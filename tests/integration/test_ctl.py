@@ -138,7 +138,10 @@ def pause_all_outlives_the_daemon(world):
     world.start()
     web = world.service("web", *BURST).wait_for("phase idle")
     world.wait_status("is held", "web.process", lambda row: row["reason"] == "paused" and row["anon_bytes"] > 100 * MIB)
-    check_equal("resume --all", world.ctl("resume", "--all").returncode, 0)
+    one = world.ctl("resume", "web.process")
+    check_equal("resume of one unit", (one.returncode, one.stderr), (0, "memguardctl: everything is still paused: memguardctl resume --all\n"))
+    every = world.ctl("resume", "--all")
+    check_equal("resume --all", (every.returncode, every.stderr), (0, ""))
     world.wait_trimmed(web, below=20 * MIB)
 
 

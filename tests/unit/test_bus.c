@@ -27,6 +27,7 @@
 #include "daemon/peer.h"
 #include "daemon/process.h"
 #include "daemon/self.h"
+#include "host/cleanup.h"
 #include "host/memory_stat.h"
 
 /* ---- replies as flat lines: "0/last_trim/result" = "s:done" ---- */
@@ -144,7 +145,7 @@ static sd_bus *client;
 
 struct waiting {
         char error[256];
-        char message[1024];
+        char message[65536];
         bool done;
 };
 
@@ -595,6 +596,23 @@ static void test_reload(void **state) {
         expect("/settings/0/value", "s:observe");
 }
 
+/* However many errors there are, all are told. */
+static void test_reload_of_nonsense(void **state) {
+        MG_CLEANUP(freep) char *text = NULL;
+        size_t length;
+        FILE *file = open_memstream(&text, &length);
+
+        fputs("[Daemon]\nIntervalSec=1h\n", file);
+        for (unsigned i = 0; i < 300; i++)
+                fprintf(file, "[hog-%u.service]\nMode=sometimes\n", i);
+        fclose(file);
+        write_config(text);
+        call(MANAGER, "Reload", "");
+        assert_string_equal(answer.error, MG_BUS_ERROR_CONFIG_INVALID);
+        assert_non_null(strstr(answer.message, "/ini:4: "));
+        assert_non_null(strstr(answer.message, "/ini:602: "));
+}
+
 static void test_pause(void **state) {
         struct unit *unit = make_unit("hog.service");
 
@@ -967,15 +985,25 @@ static void test_utf8(void **state) {
 int main(void) {
 #define BUS_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_utf8), BUS_TEST(test_host),
-                BUS_TEST(test_unit),         BUS_TEST(test_unmeasured_unit),
-                BUS_TEST(test_no_such_unit), BUS_TEST(test_processes),
-                BUS_TEST(test_get_history),  BUS_TEST(test_explain),
-                BUS_TEST(test_trim),         BUS_TEST(test_reload),
-                BUS_TEST(test_pause),        BUS_TEST(test_pause_cannot_be_saved),
-                BUS_TEST(test_log_level),    BUS_TEST(test_garbage),
-                BUS_TEST(test_many_calls),   BUS_TEST(test_strangers),
-                BUS_TEST(test_named_twice),  BUS_TEST(test_hoarder),
+                cmocka_unit_test(test_utf8),
+                BUS_TEST(test_host),
+                BUS_TEST(test_unit),
+                BUS_TEST(test_unmeasured_unit),
+                BUS_TEST(test_no_such_unit),
+                BUS_TEST(test_processes),
+                BUS_TEST(test_get_history),
+                BUS_TEST(test_explain),
+                BUS_TEST(test_trim),
+                BUS_TEST(test_reload),
+                BUS_TEST(test_reload_of_nonsense),
+                BUS_TEST(test_pause),
+                BUS_TEST(test_pause_cannot_be_saved),
+                BUS_TEST(test_log_level),
+                BUS_TEST(test_garbage),
+                BUS_TEST(test_many_calls),
+                BUS_TEST(test_strangers),
+                BUS_TEST(test_named_twice),
+                BUS_TEST(test_hoarder),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,19 @@ static void test_costs_are_bounded(void **state) {
         assert_true(recalled.pause_usec_per_gib == MG_UNKNOWN);
         costs_recall(&costs, "run-10.scope", &recalled);
         assert_int_equal(recalled.pause_usec_per_gib, 1);
+
+        /* One that goes on learning outlives those that came after it. */
+        known.pause_usec_per_gib = 3;
+        assert_int_equal(costs_remember(&costs, "run-10.scope", &known), 1);
+        assert_int_equal(costs_remember(&costs, "new.scope", &known), 1);
+        assert_int_equal(costs.n_items, COSTS_MAX);
+        costs_recall(&costs, "run-10.scope", &recalled);
+        assert_int_equal(recalled.pause_usec_per_gib, 3);
+        costs_recall(&costs, "new.scope", &recalled);
+        assert_int_equal(recalled.pause_usec_per_gib, 3);
+        recalled = learned(MG_UNKNOWN, MG_UNKNOWN);
+        costs_recall(&costs, "run-11.scope", &recalled);
+        assert_true(recalled.pause_usec_per_gib == MG_UNKNOWN);
         costs_done(&costs);
 }
 

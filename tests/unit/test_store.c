@@ -69,10 +69,14 @@ static void restart(void) {
         assert_int_equal(store_open(manager), 0);
 }
 
-static void write_file(const char *name, const char *text) {
+static void write_text(const char *name, const char *text) {
         assert_int_equal(
                         store_file_replace(manager->state_dir_fd, name, text, strlen(text), false),
                         0);
+}
+
+static void write_file(const char *name, const char *text) {
+        write_text(name, text);
         store_close(manager);
         file_closep(&manager->units_dir_fd);
         assert_int_equal(store_open(manager), 0);
@@ -215,11 +219,32 @@ static void test_syncs(void **state) {
         assert_false(unit->paused);
         expect_file("paused", "nginx.service\n");
         sync_error = 0;
+        store_save_all(manager);
+        expect_file("paused", "");
         syncs = 0;
         learn(SYSTEM, 1000);
         store_save_all(manager);
         expect_file("costs", "memguard-costs 1\nnginx.service 1000 - - - 0\nend\n");
         assert_int_equal(syncs, 0);
+}
+
+/* What could not be written is tried again each minute. */
+static void test_pause_is_saved_later(void **state) {
+        struct unit *unit = add(SYSTEM);
+
+        assert_int_equal(manager_set_paused(manager, unit, false), 0);
+        sync_error = EIO;
+        assert_int_equal(manager_set_paused(manager, unit, true), -EIO);
+        sync_error = 0;
+        store_tick(manager, manager_now(manager));
+        expect_file("paused", "");
+        store_tick(manager, manager_now(manager) + MG_USEC_PER_MIN);
+        expect_file("paused", "nginx.service\n");
+
+        /* Once is enough. */
+        write_text("paused", "untouched\n");
+        store_tick(manager, manager_now(manager) + 2 * MG_USEC_PER_MIN);
+        expect_file("paused", "untouched\n");
 }
 
 /* The longest paths that there are, and as many as are kept: what was written can be read. */
@@ -261,6 +286,8 @@ int main(void) {
                                 test_operator_means_the_system, setup_manager, teardown_manager),
                 cmocka_unit_test_setup_teardown(test_costs, setup_manager, teardown_manager),
                 cmocka_unit_test_setup_teardown(test_syncs, setup_manager, teardown_manager),
+                cmocka_unit_test_setup_teardown(
+                                test_pause_is_saved_later, setup_manager, teardown_manager),
                 cmocka_unit_test_setup_teardown(test_full_table, setup_manager, teardown_manager),
         };
 
