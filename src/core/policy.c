@@ -72,6 +72,13 @@ static void check_unit(struct deliberation *d) {
               survey->n_willing > 0);
 }
 
+/* What the last attempt did not bring, also where the program has taken that into use since, and so nothing was seen to be left. */
+static uint64_t not_given_bytes(const struct mg_policy_state *state) {
+        uint64_t kept = mg_sub_floor(state->last.asked_bytes, state->last_gain_bytes);
+
+        return MG_MAX(state->stuck_bytes, kept);
+}
+
 /*
  * Grown beyond what the back-off is about: for a pinned heap beyond what the last attempt left; for one that took its gain
  * again, beyond what it had before, by a quarter of the gain. Churn stays within that; retention that races does not. Nor does who
@@ -79,8 +86,9 @@ static void check_unit(struct deliberation *d) {
  */
 static bool has_new_evidence(const struct deliberation *d) {
         const struct mg_policy_state *state = d->state;
-        uint64_t margin = MG_MAX(d->config->min_gain_bytes, state->stuck_bytes / 8);
         uint64_t retained = d->decision->account.retained_bytes;
+        uint64_t pinned = not_given_bytes(state);
+        uint64_t margin = MG_MAX(d->config->min_gain_bytes, pinned / 8);
 
         if (state->backoff_reason == MG_REASON_REGROWTH) {
                 if (learn_is_idle(state, d->config->cooldown_usec, d->now_usec))
@@ -89,8 +97,7 @@ static bool has_new_evidence(const struct deliberation *d) {
                 return state->last.asked_bytes > 0 &&
                        retained > mg_add_cap(state->last.asked_bytes, margin);
         }
-        return state->backoff_reason == MG_REASON_PINNED &&
-               retained > mg_add_cap(state->stuck_bytes, margin);
+        return state->backoff_reason == MG_REASON_PINNED && retained > mg_add_cap(pinned, margin);
 }
 
 static bool is_backing_off(const struct deliberation *d) {

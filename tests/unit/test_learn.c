@@ -179,6 +179,28 @@ static void test_new_evidence_ends_a_pinned_backoff(void **state) {
         assert_int_equal(u.state.backoff_usec, 0);
 }
 
+/* Memory in use again before anybody could see what the attempt left, and freed so slowly that it is no mass free. */
+static void test_what_comes_and_goes_is_no_new_evidence(void **state) {
+        struct sim_unit u;
+
+        sim_init(&u);
+        u.hard = MIB(400);
+        assert_true(sim_tick(&u));
+        u.hard = 0;
+        u.live += MIB(400);
+        sim_run(&u, MIN(1));
+        assert_int_equal(u.state.stuck_bytes, 0);
+        for (int i = 0; i < 40; i++) {
+                u.live -= MIB(10);
+                u.hard += MIB(10);
+                sim_tick(&u);
+        }
+        assert_int_equal(u.n_trims, 1);
+        assert_int_equal(u.decision.reason, MG_REASON_PINNED);
+        sim_run(&u, MIN(6)); /* the wait's end */
+        assert_int_equal(u.n_trims, 2);
+}
+
 /* An hour in which every gain is taken again within a minute. */
 static void take_again_for_an_hour(struct sim_unit *u) {
         sim_init(u);
@@ -644,6 +666,7 @@ int main(void) {
                 cmocka_unit_test(test_unreachable),
                 cmocka_unit_test(test_stuck_halves),
                 cmocka_unit_test(test_new_evidence_ends_a_pinned_backoff),
+                cmocka_unit_test(test_what_comes_and_goes_is_no_new_evidence),
                 cmocka_unit_test(test_regrowth),
                 cmocka_unit_test(test_regrowth_then_sleep),
                 cmocka_unit_test(test_racing_retention_is_no_churn),
