@@ -186,7 +186,15 @@ static int write_plan(const struct plan *plan) {
 
 /* The agent itself */
 
-static json_int_t count_agents(const char *unit, bool *ret_answered) {
+/* Users' units may have the name of one of the system's. A row without a cgroup (source: proc) has its name alone. */
+static bool is_row_of(const json_t *row, const char *unit, const char *cgroup) {
+        const char *listed = json_string_value(json_object_get(row, "cgroup")) ?: "";
+
+        return listed[0] && cgroup[0] ? mg_streq(listed, cgroup)
+                                      : mg_streq(member_text(row, "unit"), unit);
+}
+
+static json_int_t count_agents(const char *unit, const char *cgroup, bool *ret_answered) {
         MG_CLEANUP(json_decrefp) json_t *units = NULL;
         char *all[] = { NULL };
         size_t i;
@@ -194,7 +202,7 @@ static json_int_t count_agents(const char *unit, bool *ret_answered) {
 
         *ret_answered = client_call_names(&units, "ListUnits", all) == CTL_OK;
         json_array_foreach(units, i, row) {
-                if (mg_streq(member_text(row, "unit"), unit))
+                if (is_row_of(row, unit, cgroup))
                         return member_integer(row, "agents", 0);
         }
         return 0;
@@ -213,11 +221,15 @@ static void print_why_not(const char *unit) {
         }
 }
 
-static int wait_for_agent(const char *unit) {
+static int wait_for_agent(sd_bus *bus, const char *unit) {
+        char cgroup[PATH_MAX];
         bool answered = true;
+        int exit_code = enroll_get_cgroup(bus, unit, cgroup, sizeof(cgroup));
 
+        if (exit_code != CTL_OK)
+                return exit_code;
         for (int i = 0; i < AGENT_INTERVALS && answered; i++) {
-                json_int_t agents = count_agents(unit, &answered);
+                json_int_t agents = count_agents(unit, cgroup, &answered);
                 if (agents > 0) {
                         printf("%s: the agent has connected (%d of its processes).\n", unit,
                                (int) agents);
@@ -230,7 +242,7 @@ static int wait_for_agent(const char *unit) {
                 return CTL_NO_DAEMON;
         fprintf(stderr, "memguardctl: %s runs, and no agent has connected in %d s:\n", unit,
                 (int) (AGENT_INTERVALS * AGENT_INTERVAL_NSEC / 1000000000L));
-        print_why_not(unit);
+        print_why_not(ctl_options.user && cgroup[0] ? cgroup : unit);
         return CTL_FAILED;
 }
 
@@ -265,7 +277,7 @@ static int put_in_force(sd_bus *bus, const struct enroll_facts *facts) {
         exit_code = enroll_restart(bus, facts->unit, &runs);
         if (exit_code == CTL_OK && !runs)
                 printf("\n%s does not run: the agent is loaded when it starts.\n", facts->unit);
-        return runs ? wait_for_agent(facts->unit) : exit_code;
+        return runs ? wait_for_agent(bus, facts->unit) : exit_code;
 }
 
 static int enroll(sd_bus *bus, const struct enroll_facts *facts, const char *agent) {

@@ -171,5 +171,8 @@ int enroll_connect(bool user, sd_bus **ret_bus);
 int enroll_get_properties(sd_bus *bus, const char *unit, json_t **ret_unit, json_t **ret_service);
 int enroll_daemon_reload(sd_bus *bus);
 
+/* "/system.slice/x.service"; empty where the unit does not run. */
+int enroll_get_cgroup(sd_bus *bus, const char *unit, char *ret_cgroup, size_t size);
+
 /* Waits for the job's end. A unit that does not run is not started: *RET_RUNS is false then. */
 int enroll_restart(sd_bus *bus, const char *unit, bool *ret_runs);

@@ -126,6 +126,19 @@ static bool is_job_over(sd_bus *bus, const char *job) {
                                bus, SYSTEMD, job, SYSTEMD ".Job", "State", &error, &reply, "s") < 0;
 }
 
+int enroll_get_cgroup(sd_bus *bus, const char *unit, char *ret_cgroup, size_t size) {
+        MG_CLEANUP(json_decrefp) json_t *properties = NULL;
+        char path[1024];
+
+        int exit_code = load_unit(bus, unit, path, sizeof(path));
+        if (exit_code == CTL_OK)
+                exit_code = get_all(bus, path, SYSTEMD ".Service", &properties);
+        if (exit_code == CTL_OK)
+                snprintf(ret_cgroup, size, "%s",
+                         json_string_value(json_object_get(properties, "ControlGroup")) ?: "");
+        return exit_code;
+}
+
 static int get_active_state(sd_bus *bus, const char *unit, char *ret_state, size_t size) {
         MG_CLEANUP(json_decrefp) json_t *properties = NULL;
         char path[1024];

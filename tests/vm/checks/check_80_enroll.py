@@ -176,6 +176,33 @@ def rights():
         expect_equal(tree(), before, 'files')
 
 
+@check('enroll: a user enrolls a unit of their own, and is not told of the system\'s of the same name')
+def own_unit():
+    own, no_logind = '/root/.config/systemd/user', '/run/systemd/system/user@0.service.d/10-runtime.conf'
+    write(no_logind, '[Service]\nEnvironment=XDG_RUNTIME_DIR=/run/user/0\n')
+    systemctl('daemon-reload')
+    env = {**os.environ, 'XDG_RUNTIME_DIR': '/run/user/0', 'HOME': '/root'}
+    systemctl('start', 'user@0.service')
+    try:
+        write(f'{own}/{UNIT}', f'[Service]\nExecStart={C1} --blocks=64\n')
+        run('systemctl', '--user', 'daemon-reload', env=env)
+        run('systemctl', '--user', 'start', UNIT, env=env)
+        with unit_file(f'ExecStart={C1} --blocks=64'):
+            wait_until(lambda: known_status(UNIT), 'the daemon knows the system\'s')
+            said = run('memguardctl', 'enroll', UNIT, '--user', '--restart', env=env).stdout
+            expect('the agent has connected' in said, said)
+            path = run('systemctl', '--user', 'show', '--value', '-p', 'ControlGroup', UNIT, env=env).stdout.strip()
+            expect_equal([p['agent'] for p in processes(path)], ['loaded'], 'the user\'s')
+            expect_equal([p['agent'] for p in processes(UNIT)], ['not-configured'], 'the system\'s')
+            run('memguardctl', 'withdraw', UNIT, '--user', '--restart', env=env)
+            wait_until(lambda: [p['agent'] for p in processes(path)] == ['not-configured'], 'the agent is gone')
+    finally:
+        systemctl('stop', 'user@0.service', ok=None)
+        remove(f'{own}/{UNIT}')
+        remove(no_logind)
+        systemctl('daemon-reload')
+
+
 @check('enroll: list-processes knows why a unit that sets LD_PRELOAD has no agent')
 def why():
     c12 = f'{WORKLOADS}/c12-cannot-load'
