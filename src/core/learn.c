@@ -6,6 +6,8 @@
  */
 #include "core/learn.h"
 
+#include "base/hash.h"
+
 /* Regrowth: this share of the gain taken again. */
 #define REGROWTH_PERCENT 80
 /* Refilled: this share back, of which at least half by huge pages. */
@@ -203,20 +205,33 @@ static void watch_after_trim(
 struct told_live {
         uint64_t bytes;
         uint64_t at_usec; /* of the oldest statistics */
-        uint32_t processes;
+        uint32_t who;     /* see last_live_who */
 };
+
+/* In any order the same sum. */
+static uint32_t hash_process(const struct mg_process_sample *process) {
+        uint64_t hash =
+                        hash_add(MG_HASH_INIT, (const char *) &process->start_time,
+                                 sizeof(process->start_time));
+
+        return (uint32_t) hash_add(hash, (const char *) &process->pid, sizeof(process->pid));
+}
 
 /* As the agents last said, without the growth that account_unit() adds: only told figures show a fall. */
 static struct told_live told_live(const struct mg_unit_sample *sample) {
         struct told_live told = { .at_usec = MG_UNKNOWN };
+        size_t n = 0;
 
         for (size_t i = 0; i < sample->n_processes; i++) {
                 if (account_process_retained(&sample->processes[i]) == MG_UNKNOWN)
                         continue;
                 told.bytes = mg_add_cap(told.bytes, sample->processes[i].live_bytes);
                 told.at_usec = MG_MIN(told.at_usec, sample->processes[i].stats_at_usec);
-                told.processes++;
+                told.who += hash_process(&sample->processes[i]);
+                n++;
         }
+        if (n > 0 && told.who == 0)
+                told.who = 1;
         return told;
 }
 
@@ -227,7 +242,7 @@ static struct told_live told_live(const struct mg_unit_sample *sample) {
 static uint64_t fall_of_live(const struct mg_policy_state *state, const struct told_live *told) {
         uint64_t fall = mg_sub_floor(state->last_live_bytes, told->bytes);
 
-        if (told->processes == 0 || told->processes != state->last_live_processes ||
+        if (told->who == 0 || told->who != state->last_live_who ||
             state->last_live_bytes == MG_UNKNOWN)
                 return 0;
         if (state->last_trim_usec == MG_UNKNOWN || state->last_live_at_usec > state->last_trim_usec)
@@ -266,9 +281,9 @@ static void watch_live(
                 state->mass_free_at_usec = now_usec;
                 state->mass_free_bytes = fall;
         }
-        state->last_live_bytes = told.processes > 0 ? told.bytes : MG_UNKNOWN;
+        state->last_live_bytes = told.who != 0 ? told.bytes : MG_UNKNOWN;
         state->last_live_at_usec = told.at_usec;
-        state->last_live_processes = told.processes;
+        state->last_live_who = told.who;
 }
 
 static void watch_checkpoint(
@@ -344,7 +359,9 @@ static void learn_pinned(
                 struct mg_policy_state *state,
                 const struct mg_unit_config *config,
                 bool was_mass_free) {
+        state->stuck_pending = true;
         state->pinned = true;
+        state->refilled = false;
         state->regrowth_checked = state->refill_checked = true;
         back_off(state, config, MG_REASON_PINNED);
         /* A mass free ignores the back-off, so it needs one of its own. */
@@ -356,6 +373,7 @@ static void learn_pinned(
 static void learn_success(struct mg_policy_state *state) {
         bool refill_absent = !state->refill_checked;
 
+        state->stuck_pending = true;
         state->pinned = false;
         state->mass_free_bar_bytes = 0;
         if (state->backoff_reason == MG_REASON_PINNED ||
@@ -367,13 +385,18 @@ static void learn_success(struct mg_policy_state *state) {
         state->regrowth_checked = state->refill_checked = false;
 }
 
+/* A trim by hand may go after less than MinGain=: that it brings less says nothing of the rest. */
+static bool proves_nothing(
+                const struct mg_unit_config *config,
+                const struct mg_outcome *outcome,
+                uint64_t gain) {
+        return outcome->expected_bytes < config->min_gain_bytes && gain < config->min_gain_bytes;
+}
+
 static bool is_pinned_result(
                 const struct mg_unit_config *config,
                 const struct mg_outcome *outcome,
                 uint64_t gain) {
-        /* A trim by hand may go after less than MinGain=: that it brings less proves nothing. */
-        if (outcome->expected_bytes < config->min_gain_bytes)
-                return false;
         return gain < config->min_gain_bytes ||
                gain < mg_scale(outcome->expected_bytes, PINNED_PERCENT, 100);
 }
@@ -417,8 +440,9 @@ bool policy_learn(
         state->after_trim_thp_bytes = outcome->anon_thp_after_bytes;
         if (outcome->anon_thp_after_bytes == 0)
                 state->after_trim_thp_bytes = MG_UNKNOWN;
-        state->stuck_pending = true;
-        if (is_pinned_result(config, outcome, gain))
+        if (proves_nothing(config, outcome, gain))
+                state->regrowth_checked = state->refill_checked = true;
+        else if (is_pinned_result(config, outcome, gain))
                 learn_pinned(state, config, was_mass_free);
         else
                 learn_success(state);

@@ -86,7 +86,9 @@ static uint64_t not_given_bytes(const struct mg_policy_state *state) {
  */
 static bool has_new_evidence(const struct deliberation *d) {
         const struct mg_policy_state *state = d->state;
-        uint64_t retained = d->decision->account.retained_bytes;
+        /* What the last attempt left is known of those alone who were asked. */
+        uint64_t retained =
+                        MG_MIN(d->decision->account.retained_bytes, d->survey.fits_retained_bytes);
         uint64_t pinned = not_given_bytes(state);
         uint64_t margin = MG_MAX(d->config->min_gain_bytes, pinned / 8);
 
@@ -201,6 +203,7 @@ static void find_due(struct deliberation *d) {
 
                 d->worth_bytes = MG_MAX(d->worth_bytes, freed);
         }
+        d->worth_bytes = MG_MIN(d->worth_bytes, d->survey.willing_bytes);
         d->urgent = d->by_hand || d->sample->under_pressure || mass_free;
 }
 

@@ -140,7 +140,7 @@ struct mg_policy_state {
         uint64_t last_gain_bytes;
         uint64_t last_live_bytes;   /* at the last statistics, to see a mass free */
         uint64_t last_live_at_usec; /* when those were taken, the oldest of them */
-        uint32_t last_live_processes; /* a process that ends takes its live bytes along: no mass free */
+        uint32_t last_live_who; /* a hash; 0: nobody. A process that ends takes its live bytes along: no mass free */
         uint64_t mass_free_at_usec;   /* when one was seen; MG_UNKNOWN: never, or served */
         uint64_t mass_free_bytes;     /* by how much live fell; 0 for a checkpoint */
         uint64_t mass_free_bar_bytes; /* the next one has to be larger */

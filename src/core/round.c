@@ -18,6 +18,7 @@ static void survey_willing(
 
         if (reach == 0)
                 return;
+        survey->willing_bytes = mg_add_cap(survey->willing_bytes, reach);
         survey->shortest_usec = MG_MIN(survey->shortest_usec, pause_usec);
         if (pause_usec > max_pause_usec) {
                 survey->n_skipped++;
@@ -25,6 +26,8 @@ static void survey_willing(
         }
         survey->n_fits++;
         survey->fits_bytes = mg_add_cap(survey->fits_bytes, reach);
+        survey->fits_retained_bytes =
+                        mg_add_cap(survey->fits_retained_bytes, account_process_retained(process));
         survey->longest_fitting_usec = MG_MAX(survey->longest_fitting_usec, pause_usec);
 }
 

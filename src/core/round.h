@@ -23,7 +23,9 @@ struct mg_round_survey {
         size_t n_fits;     /* of those with something to give: within MaxPause= */
         size_t n_skipped;  /* ... and not */
         size_t n_busy;
-        uint64_t fits_bytes;           /* what those that fit could give back */
+        uint64_t willing_bytes;        /* what all willing could give back */
+        uint64_t fits_bytes;           /* ... and those that fit */
+        uint64_t fits_retained_bytes;  /* what those retain, whatever can be given back of it */
         uint64_t longest_fitting_usec; /* predicted */
         uint64_t shortest_usec;        /* predicted, of all willing; MG_UNKNOWN: none */
 };

@@ -46,7 +46,7 @@ static const struct field state_fields[] = {
         FIELD(KIND_U64, "LAST_GAIN_BYTES", last_gain_bytes),
         FIELD(KIND_U64, "LAST_LIVE_BYTES", last_live_bytes),
         FIELD(KIND_U64, "LAST_LIVE_AT_USEC", last_live_at_usec),
-        FIELD(KIND_U32, "LAST_LIVE_PROCESSES", last_live_processes),
+        FIELD(KIND_U32, "LAST_LIVE_WHO", last_live_who),
         FIELD(KIND_U64, "MASS_FREE_AT_USEC", mass_free_at_usec),
         FIELD(KIND_U64, "MASS_FREE_BYTES", mass_free_bytes),
         FIELD(KIND_U64, "MASS_FREE_BAR_BYTES", mass_free_bar_bytes),

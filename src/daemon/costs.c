@@ -171,7 +171,7 @@ int costs_remember(struct costs *costs, const char *name, const struct mg_policy
         struct cost known = costs_of(state);
         bool changed = false;
 
-        if (!is_plain(name) || (known.pause_usec_per_gib == MG_UNKNOWN &&
+        if (!is_plain(name) || (!cost && known.pause_usec_per_gib == MG_UNKNOWN &&
                                 known.pause_usec_per_million_chunks == MG_UNKNOWN &&
                                 known.statistics_usec == MG_UNKNOWN))
                 return 0;

@@ -388,6 +388,15 @@ void manager_apply_paused(struct manager *manager) {
         manager->paused = manager->paused_by_hand || manager->settings.paused;
 }
 
+/* What an overrun has taught is forgotten on the disk as well, or the service's next start would learn it from there. */
+static void resume_unit(struct unit *unit) {
+        bool taught = unit->policy.breaker_open;
+
+        policy_resume(&unit->policy);
+        if (taught)
+                store_save_unit(unit);
+}
+
 int manager_set_paused(struct manager *manager, struct unit *unit, bool paused) {
         if (unit)
                 unit->paused = paused;
@@ -397,11 +406,11 @@ int manager_set_paused(struct manager *manager, struct unit *unit, bool paused) 
                                 paused; /* resume is stronger than Paused=yes, until the next reload */
         }
         if (unit && !paused)
-                policy_resume(&unit->policy);
+                resume_unit(unit);
         if (!unit && !paused)
                 for (struct unit *u = unit_first(manager); u; u = unit_next(u)) {
                         u->paused = false;
-                        policy_resume(&u->policy);
+                        resume_unit(u);
                 }
         return store_save_pauses(manager, unit || paused);
 }

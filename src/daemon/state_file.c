@@ -21,6 +21,7 @@
 #include "daemon/manager.h"
 #include "daemon/process.h"
 #include "daemon/store_file.h"
+#include "daemon/summary.h"
 #include "daemon/unit.h"
 #include "host/cleanup.h"
 #include "host/clock.h"
@@ -158,7 +159,11 @@ static int save(const struct unit *unit, const char *suffix, const void *body, s
 }
 
 static int take_state(struct unit *unit, const char *body, size_t length) {
-        return state_decode(body, length, manager_now(unit->manager), &unit->policy);
+        int r = state_decode(body, length, manager_now(unit->manager), &unit->policy);
+
+        if (r >= 0)
+                summary_begin(unit);
+        return r;
 }
 
 int state_file_load(struct unit *unit) {

@@ -26,6 +26,13 @@ static void tell(const struct unit *unit) {
         });
 }
 
+void summary_begin(struct unit *unit) {
+        unit->summary_trims = unit->policy.trims;
+        unit->summary_trimmed_bytes = unit->policy.trimmed_bytes;
+        unit->summary_would_trim = unit->policy.would_trim;
+        unit->summary_pause_usec = 0;
+}
+
 void summary_tick(struct unit *unit, uint64_t now_usec) {
         uint64_t day = (now_usec - unit->created_usec) / DAY_USEC;
 
@@ -35,8 +42,5 @@ void summary_tick(struct unit *unit, uint64_t now_usec) {
         if (unit->n_agents > 0)
                 tell(unit);
         unit->summary_day = day;
-        unit->summary_trims = unit->policy.trims;
-        unit->summary_trimmed_bytes = unit->policy.trimmed_bytes;
-        unit->summary_would_trim = unit->policy.would_trim;
-        unit->summary_pause_usec = 0;
+        summary_begin(unit);
 }

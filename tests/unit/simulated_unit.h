@@ -29,6 +29,7 @@ struct sim_unit {
         struct mg_unit_config config;
         struct mg_policy_state state;
         struct mg_process_sample process;
+        struct mg_process_sample pair[2]; /* the same and another one, see sim_add_sibling() */
         struct mg_unit_sample sample;
         struct mg_decision decision;
         uint64_t now_usec;
@@ -79,13 +80,30 @@ static inline void sim_measure(struct sim_unit *u) {
 
         p->rss_anon_bytes = u->live + u->soft + u->hard + u->other;
         p->base_bytes = u->other;
-        u->sample.memory.anon_bytes = p->rss_anon_bytes;
+        u->sample.memory.anon_bytes = p->rss_anon_bytes + u->pair[1].rss_anon_bytes;
         if (p->stats_at_usec != MG_UNKNOWN &&
             u->now_usec < p->stats_at_usec + u->stats_interval_usec)
                 return;
         p->live_bytes = u->live;
         p->stats_rss_bytes = p->rss_anon_bytes;
         p->stats_at_usec = u->now_usec;
+}
+
+/* Another process, which stays as it is. */
+static inline struct mg_process_sample *sim_add_sibling(
+                struct sim_unit *u,
+                uint64_t live,
+                uint64_t retained) {
+        struct mg_process_sample *sibling = &u->pair[1];
+
+        *sibling = u->process;
+        sibling->pid = 200;
+        sibling->rss_anon_bytes = sibling->stats_rss_bytes = live + retained;
+        sibling->live_bytes = live;
+        sibling->stats_at_usec = u->now_usec;
+        u->sample.processes = u->pair;
+        u->sample.n_processes = 2;
+        return sibling;
 }
 
 static inline void sim_round(struct sim_unit *u) {
@@ -114,7 +132,8 @@ static inline void sim_round(struct sim_unit *u) {
                 outcome.n_answered = outcome.n_asked;
                 u->soft = 0;
         }
-        u->sample.memory.anon_bytes = u->live + u->soft + u->hard + u->other;
+        u->sample.memory.anon_bytes =
+                        u->live + u->soft + u->hard + u->other + u->pair[1].rss_anon_bytes;
         outcome.anon_thp_after_bytes = u->sample.memory.anon_thp_bytes;
         outcome.after_bytes = account_footprint(&u->sample.memory);
         policy_learn(&u->state, &u->config, &outcome, u->now_usec);
@@ -131,6 +150,7 @@ static inline void sim_round(struct sim_unit *u) {
 static inline bool sim_tick(struct sim_unit *u) {
         u->now_usec += u->interval_usec;
         sim_measure(u);
+        u->pair[0] = u->process;
         u->verdict_changes +=
                         policy_step(&u->state, &u->config, &u->sample, u->now_usec, &u->decision);
         if (u->decision.action != MG_ACTION_TRIM)

@@ -70,6 +70,12 @@ static void test_costs(void **state) {
         assert_int_equal(nothing.statistics_usec, 34);
         costs_recall(&again, "a.service", &nothing);
         assert_int_equal(nothing.pause_usec_per_gib, 7000);
+        /* Forgotten, as `memguardctl resume` does, it is forgotten here. */
+        policy_init(&nothing);
+        assert_int_equal(costs_remember(&costs, "a.service", &nothing), 1);
+        nothing = learned(1, 2);
+        costs_recall(&costs, "a.service", &nothing);
+        assert_true(nothing.pause_usec_per_gib == MG_UNKNOWN);
         /* Cut anywhere, it is damaged, and leaves nothing half read. */
         costs_done(&again);
         for (size_t cut = 0; cut < length; cut++) {

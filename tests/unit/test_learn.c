@@ -179,6 +179,51 @@ static void test_new_evidence_ends_a_pinned_backoff(void **state) {
         assert_int_equal(u.state.backoff_usec, 0);
 }
 
+/* A sibling that is never asked is no news to the others' back-off. */
+static void test_a_sibling_not_asked_is_no_new_evidence(void **state) {
+        for (int regrows = 0; regrows < 2; regrows++) {
+                uint64_t alone = 0;
+
+                for (int siblings = 0; siblings < 2; siblings++) {
+                        struct sim_unit u;
+
+                        sim_init(&u);
+                        u.hard = regrows ? 0 : MIB(400);
+                        if (siblings)
+                                sim_add_sibling(&u, MIB(20), MIB(9000))->can_trim = false;
+                        for (int minute = 0; minute < 12 * 60; minute++) {
+                                u.soft = regrows ? MIB(400) : 0;
+                                sim_run(&u, MIN(1));
+                        }
+                        if (!siblings)
+                                alone = u.n_trims;
+                        assert_in_range(u.n_trims, 2, alone);
+                }
+        }
+}
+
+/* By hand of the little that fits: the pinned rest has not been looked at. */
+static void test_by_hand_of_little_proves_nothing(void **state) {
+        struct mg_policy_state before;
+        struct sim_unit u;
+
+        sim_init(&u);
+        u.hard = MIB(300);
+        assert_true(sim_tick(&u));
+        sim_run(&u, MIN(1));
+        before = u.state;
+        u.hard = MIB(1);
+        sim_measure(&u);
+        policy_by_hand(&u.state, &u.config, &u.sample, u.now_usec, &u.decision);
+        assert_int_equal(u.decision.action, MG_ACTION_TRIM);
+        sim_round(&u);
+        u.hard = MIB(300);
+        sim_tick(&u);
+        assert_true(u.state.pinned);
+        assert_int_equal(u.state.stuck_bytes, before.stuck_bytes);
+        assert_int_equal(u.state.backoff_usec, before.backoff_usec);
+}
+
 /* Memory in use again before anybody could see what the attempt left, and freed so slowly that it is no mass free. */
 static void test_what_comes_and_goes_is_no_new_evidence(void **state) {
         struct sim_unit u;
@@ -298,6 +343,13 @@ static void test_refilled(void **state) {
         assert_int_equal(u.state.backoff_reason, MG_REASON_REFILLED);
         assert_int_equal(u.verdict_changes, 1);
         assert_int_equal(u.state.verdict.verdict, MG_VERDICT_REFILLED);
+
+        /* Then nothing comes back at all, and there is no huge page left to blame. */
+        u.hard = MIB(500);
+        u.soft = u.sample.memory.anon_thp_bytes = 0;
+        sim_run(&u, HOUR(24));
+        assert_false(u.state.refilled);
+        assert_int_equal(u.state.verdict.verdict, MG_VERDICT_PINNED);
 
         /* Without huge pages the same rise is nobody's fault. */
         sim_init(&u);
@@ -454,9 +506,16 @@ static void test_end_of_a_process_is_no_mass_free(void **state) {
         u.sample.n_processes = 2;
         u.sample.memory.anon_bytes = MIB(520);
         policy_step(&u.state, &u.config, &u.sample, SEC(1), &u.decision);
+        /* Another one in its place, between two readings. */
+        p[1].pid = 300;
+        p[1].live_bytes = MIB(5);
+        p[1].rss_anon_bytes = p[1].stats_rss_bytes = MIB(5);
+        u.sample.memory.anon_bytes = MIB(125);
+        policy_step(&u.state, &u.config, &u.sample, SEC(6), &u.decision);
+        assert_int_equal(u.state.mass_free_at_usec, MG_UNKNOWN);
         u.sample.n_processes = 1;
         u.sample.memory.anon_bytes = MIB(120);
-        policy_step(&u.state, &u.config, &u.sample, SEC(6), &u.decision);
+        policy_step(&u.state, &u.config, &u.sample, SEC(11), &u.decision);
         assert_int_equal(u.state.mass_free_at_usec, MG_UNKNOWN);
         assert_int_equal(u.decision.reason, MG_REASON_BELOW_THRESHOLD);
 }
@@ -666,6 +725,8 @@ int main(void) {
                 cmocka_unit_test(test_unreachable),
                 cmocka_unit_test(test_stuck_halves),
                 cmocka_unit_test(test_new_evidence_ends_a_pinned_backoff),
+                cmocka_unit_test(test_a_sibling_not_asked_is_no_new_evidence),
+                cmocka_unit_test(test_by_hand_of_little_proves_nothing),
                 cmocka_unit_test(test_what_comes_and_goes_is_no_new_evidence),
                 cmocka_unit_test(test_regrowth),
                 cmocka_unit_test(test_regrowth_then_sleep),

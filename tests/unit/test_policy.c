@@ -289,6 +289,21 @@ static void test_expected_is_what_fits(void **state) {
         assert_held(&u, MG_REASON_MAX_PAUSE);
 }
 
+/* What a suspended program keeps is worth no round of the others. */
+static void test_suspended_sibling(void **state) {
+        struct sim_unit u;
+
+        setup(&u);
+        u.soft = MIB(1);
+        sim_measure(&u);
+        sim_add_sibling(&u, MIB(20), MIB(600))->suspended = true;
+        sim_tick(&u);
+        assert_int_equal(u.decision.action, MG_ACTION_HOLD);
+        assert_int_equal(u.decision.reason, MG_REASON_BELOW_MIN_GAIN);
+        u.pair[1].suspended = false;
+        assert_true(sim_tick(&u));
+}
+
 static void test_pressure(void **state) {
         struct sim_unit u;
 
@@ -437,6 +452,7 @@ int main(void) {
                 cmocka_unit_test(test_by_hand_of_nothing),
                 cmocka_unit_test(test_trim_above_larger_counts),
                 cmocka_unit_test(test_expected_is_what_fits),
+                cmocka_unit_test(test_suspended_sibling),
                 cmocka_unit_test(test_pressure),
                 cmocka_unit_test(test_when),
                 cmocka_unit_test(test_when_idle),
