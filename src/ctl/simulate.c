@@ -13,6 +13,7 @@
 #include "ctl/replayed_unit.h"
 #include "ctl/trace.h"
 #include "host/config.h"
+#include "host/printable.h"
 #include "host/problems.h"
 
 static void free_charp(char **string) {
@@ -117,10 +118,11 @@ static void print_event(const struct simulation *simulation, const json_t *event
         const char *what = member_text(event, "event");
         uint64_t at = (uint64_t) member_integer(event, "at_usec", 0);
         char since[MG_SHORT_TEXT_MAX];
+        MG_CLEANUP(free_charp) char *unit = printable_copy(member_text(event, "unit"));
 
         printf("%-10s %-28s %-7s %-16s",
-               format_duration(mg_sub_floor(at, simulation->start_usec), since),
-               member_text(event, "unit"), what, member_text(event, "reason"));
+               format_duration(mg_sub_floor(at, simulation->start_usec), since), unit ?: "", what,
+               member_text(event, "reason"));
         if (mg_streq(what, "trim"))
                 printf(" anon %s -> %s, %s of %s, pause %s\n", member_size(event, "before_bytes"),
                        member_size(event, "after_bytes"), member_size(event, "gain_bytes"),

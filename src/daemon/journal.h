@@ -250,6 +250,7 @@ void journal_resumed(const struct mg_journal_unit *unit, uid_t sender_uid);
 struct mg_journal_statistics_large {
         struct mg_journal_unit unit;
         pid_t pid;
+        const char *command;
         uint64_t rss_anon_bytes;
         uint64_t cost_usec;
 };

@@ -54,7 +54,7 @@ void journal_statistics_large(const struct mg_journal_statistics_large *event) {
         put_pid(&record, event->pid);
         record_u64(&record, "MEMGUARD_ANON_BYTES", event->rss_anon_bytes);
         record_u64(&record, "MEMGUARD_COST_USEC", event->cost_usec);
-        say_process(&record, event->pid, NULL);
+        say_process(&record, event->pid, event->command);
         record_say(&record, "first met with a heap of ");
         record_say_size(&record, event->rss_anon_bytes);
         record_say(&record, ": asked for statistics once, which took ");

@@ -84,7 +84,8 @@ struct peer {
         bool tune_pending;
         bool can_tune;
         bool can_shrink;
-        bool stats_forced; /* the one forced look at a heap first met large was spent */
+        bool stats_forced;           /* the one forced look at a heap first met large was spent */
+        uint64_t stats_forced_bytes; /* how large */
 
         /* from hello */
         char *version; /* of libmemguard */

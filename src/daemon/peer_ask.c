@@ -84,7 +84,20 @@ bool peer_may_look(const struct peer *peer) {
         return !peer->closed && may_ask_stats(peer, manager_now(peer->manager) + STATS_CREDIT_USEC);
 }
 
+static void tell_of_large(const struct peer *peer) {
+        const struct unit *unit = peer->process->unit;
+
+        journal_statistics_large(&(struct mg_journal_statistics_large){
+                        .unit = { unit->name, unit->user },
+                        .pid = peer->pid,
+                        .command = peer->process->comm,
+                        .rss_anon_bytes = peer->stats_forced_bytes,
+                        .cost_usec = peer->stats_cost_usec,
+        });
+}
+
 static void learn_cost(struct peer *peer, const struct mg_message *reply, uint64_t elapsed_usec) {
+        bool first = peer->stats_cost_usec == MG_UNKNOWN;
         uint64_t cost = reply->number[MG_NUMBER_STATS_COST_USEC];
         uint64_t bytes = reply->number[MG_NUMBER_STATS_COST_BYTES];
 
@@ -97,6 +110,8 @@ static void learn_cost(struct peer *peer, const struct mg_message *reply, uint64
                 peer->stats_cost_bytes = bytes;
         policy_learn_statistics(
                         &peer->process->unit->policy, peer->stats_cost_usec, now_bytes_of(peer));
+        if (first && peer->stats_forced && peer->stats_forced_bytes > LARGE_HEAP_BYTES)
+                tell_of_large(peer);
 }
 
 /* The sum over the heaps, or MG_UNKNOWN where one does not say: half a sum would be taken for a whole. */
@@ -223,13 +238,7 @@ int peer_ask_stats(struct peer *peer, peer_reply_handler handler, void *userdata
         peer->stats_sent_usec = peer->request.sent_usec;
         if (message.number[MG_NUMBER_FORCE] == 1) {
                 peer->stats_forced = true;
-                if (now_bytes_of(peer) > LARGE_HEAP_BYTES)
-                        journal_statistics_large(&(struct mg_journal_statistics_large){
-                                        .unit = { unit->name, unit->user },
-                                        .pid = peer->pid,
-                                        .rss_anon_bytes = now_bytes_of(peer),
-                                        .cost_usec = MG_UNKNOWN,
-                        });
+                peer->stats_forced_bytes = now_bytes_of(peer);
         }
         return 0;
 }

@@ -44,6 +44,9 @@
 /* A tick comes up to a tenth of IntervalSec= late. */
 #define SCATTER_DIVISOR 10
 
+/* Long enough for an agent to come back to a daemon, or from a fork. */
+#define ORPHANED_STATS_USEC (2 * MG_USEC_PER_MIN)
+
 /* Wishes of several units are one pass; more than ten passes a second would be a load. */
 #define EXTRA_TICK_USEC (100 * MG_USEC_PER_MSEC)
 
@@ -66,6 +69,15 @@ static bool has_no_memory(const struct process *process) {
                status.swap_bytes == MG_UNKNOWN;
 }
 
+/* An agent that went for good, by its process's wish or for a filter, said nothing of what came later. */
+static void forget_orphaned_stats(struct process *process, uint64_t now_usec) {
+        struct mg_process_sample *sample = &process->sample;
+
+        if (process->had_agent && !process->peer &&
+            mg_sub_floor(now_usec, sample->stats_at_usec) >= ORPHANED_STATS_USEC)
+                sample->live_bytes = MG_UNKNOWN;
+}
+
 /*
  * Reads the processes' statm. Those that have ended are marked and leave later (reap()): a round may be walking the same list
  * further up the stack.
@@ -74,6 +86,7 @@ static void measure_processes(struct unit *unit, bool with_swap) {
         for (struct process *p = process_first(unit); p; p = process_next(p)) {
                 int r = proc_rss_anon(&p->proc, &p->sample.rss_anon_bytes);
 
+                forget_orphaned_stats(p, manager_now(unit->manager));
                 p->gone |= r == -ESRCH ||
                            (r >= 0 && p->sample.rss_anon_bytes == 0 && has_no_memory(p));
                 if (r < 0)

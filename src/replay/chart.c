@@ -3,9 +3,12 @@
 #include "replay/chart.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/macros.h"
 #include "host/cleanup.h"
 #include "host/gnuplot.h"
@@ -97,9 +100,7 @@ static void put_terminal(FILE *script, const char *file, struct axis axis, size_
                 fprintf(script,
                         "set terminal pngcairo noenhanced size 1000,%zu font 'sans,11' background rgb 'white'\n",
                         height);
-        fputs("set output ", script);
-        gnuplot_put_text(script, file);
-        fprintf(script, "\nset xlabel '%s since the start' offset 0,0.4\n", axis.name);
+        fprintf(script, "set xlabel '%s since the start' offset 0,0.4\n", axis.name);
         fputs("set ylabel 'MiB'\nset yrange [0:*]\nset xrange [0:*]\n"
               "set grid ytics lc rgb 'gray80' lt 1 lw 0.5\nset border 3\nset tics nomirror out\n"
               "set key below maxcols 3 samplen 4 spacing 1.2\n"
@@ -168,6 +169,7 @@ static int make_script(const struct results *results, const char *file, char **r
 
 int chart_write(const struct results *results, const char *file) {
         MG_CLEANUP(freep) char *script = NULL;
+        MG_CLEANUP(file_closep) int fd = -EBADF;
 
         if (!ends_with(file, ".svg") && !ends_with(file, ".png"))
                 return -EINVAL;
@@ -176,5 +178,12 @@ int chart_write(const struct results *results, const char *file) {
         int r = make_script(results, file, &script);
         if (r < 0)
                 return r;
-        return gnuplot_run(script, -EBADF);
+        /* gnuplot itself would draw on the terminal where it cannot write. */
+        fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (fd < 0)
+                return -errno;
+        r = gnuplot_run(script, fd);
+        if (r < 0)
+                (void) unlink(file);
+        return r == -ENOENT ? -ENOPKG : r;
 }

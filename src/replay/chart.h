@@ -5,7 +5,7 @@
 #include "replay/results.h"
 
 /*
- * Writes FILE, whose name ends in .svg or .png (else -EINVAL). -ENOENT: there is no gnuplot; -EIO: it did not like what it was given,
+ * Writes FILE, whose name ends in .svg or .png (else -EINVAL). -ENOPKG: there is no gnuplot; -EIO: it did not like what it was given,
  * and has said why on standard error.
  */
 int chart_write(const struct results *results, const char *file);

@@ -227,6 +227,11 @@ static int apply_option(const struct option_entry *entry, const char *value, int
                 puts("memguard " MG_VERSION);
                 return 0;
         }
+        if (verb == 0) {
+                fprintf(stderr, "memguard-replay: --%s stands behind \"run\" or \"report\"\n",
+                        entry->name);
+                return EXIT_NOT_MEASURED;
+        }
         if (!(entry->verbs & verb)) {
                 fprintf(stderr, "memguard-replay: report has no --%s\n", entry->name);
                 return EXIT_NOT_MEASURED;

@@ -48,7 +48,7 @@ static int show(const struct report_options *options, const json_t *model) {
 static void draw(const struct results *results, const char *file) {
         int r = chart_write(results, file);
 
-        if (r == -ENOENT)
+        if (r == -ENOPKG)
                 fputs("memguard-replay: no chart: gnuplot is not installed\n", stderr);
         else if (r == -EINVAL)
                 fprintf(stderr, "memguard-replay: %s: a chart's name ends in .svg or .png\n", file);
@@ -75,7 +75,7 @@ static enum replay_exit exit_of(enum replay_verdict verdict) {
 
 /* More than the baseline by so much that it is no chance. */
 static bool has_risen(const struct group *now, const struct group *before, uint32_t permyriad) {
-        if (!before || now->mean_bytes == MG_UNKNOWN || before->mean_bytes == MG_UNKNOWN)
+        if (now->mean_bytes == MG_UNKNOWN)
                 return false;
         if (now->mean_bytes <=
             mg_add_cap(before->mean_bytes, mg_scale(before->mean_bytes, permyriad, 10000)))
@@ -97,11 +97,19 @@ static void weigh(
                 const struct results *baseline,
                 const struct group *group,
                 struct weighed *weighed) {
+        const struct group *before = results_find(baseline, group->variant);
+
         weighed->any = true;
         weighed->grows |= exit_of(group->verdict) == EXIT_GROWING;
-        weighed->grows |= has_risen(
-                        group, results_find(baseline, group->variant), options->max_rise_permyriad);
         weighed->unknown |= exit_of(group->verdict) == EXIT_NOT_MEASURED;
+        if (!options->baseline)
+                return;
+        if (!before || before->mean_bytes == MG_UNKNOWN) {
+                fprintf(stderr, "memguard-replay: %s: the baseline has no run of that name\n",
+                        group->variant);
+                weighed->unknown = true;
+        } else
+                weighed->grows |= has_risen(group, before, options->max_rise_permyriad);
 }
 
 /* The group that LIST begins with the name of, or NULL. Names have commas of their own: the longest one is meant. */
@@ -158,7 +166,7 @@ static enum replay_exit judge(
                 const struct report_options *options,
                 const struct results *results,
                 const struct results *baseline) {
-        struct weighed weighed = {};
+        struct weighed weighed = { .unknown = results->n_unread > 0 || baseline->n_unread > 0 };
 
         if (options->judged)
                 weigh_listed(options, results, baseline, &weighed);

@@ -550,6 +550,25 @@ static void test_replaced(void **state) {
         close(second);
 }
 
+/* The agent has gone and its process has not: what it said is worth something for two minutes. */
+static void test_orphaned_statistics(void **state) {
+        static const enum fake_behaviour good[] = { FAKE_GOOD };
+        struct fixture *f = *state;
+        struct process *process;
+
+        start_fakes(f, good, 1);
+        process = process_first(unit_here(f));
+        assert_int_equal(kill(process->proc.pid, SIGSTOP), 0);
+        peer_close(process->peer, "in a test");
+        run_ticks(f, 1);
+        assert_true(process->sample.live_bytes != MG_UNKNOWN);
+        process->sample.stats_at_usec = 1;
+        run_ticks(f, 1);
+        assert_true(process->sample.live_bytes == MG_UNKNOWN);
+        assert_int_equal(unit_here(f)->decision.account.known, false);
+        assert_int_equal(kill(process->proc.pid, SIGCONT), 0);
+}
+
 static void test_many_of_one_process(void **state) {
         struct fixture *f = *state;
         int fds[64];
@@ -767,6 +786,7 @@ int main(int argc, char **argv) {
                 cmocka_unit_test_setup_teardown(test_descriptors, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_out_of_turn, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_replaced, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_orphaned_statistics, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_many_of_one_process, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_flood, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_checkpoint_in_mode_off, set_up, tear_down),

@@ -167,9 +167,23 @@ def exit_codes_and_baseline(replay):
     expect(replay.run("--max-slope=1G", "--duration=8s", "--floor=400ms", program=["sleep", "60"]), 0, "flat")
     expect(replay.report("--max-slope=1G", f"--baseline={before}"), 0, "Against the baseline")
     expect(replay.report("--max-slope=1G", f"--baseline={replay.output}", directory=before), 1, "above the baseline's")
+    with open(f"{replay.output}/glibc.1.csv") as file:
+        text = file.read()
+    renamed = f"{replay.directory}/renamed"
+    os.mkdir(renamed)
+    with open(f"{renamed}/old.1.csv", "w") as file:
+        file.write(text.replace("# variant=glibc\n", "# variant=old\n"))
+    expect(replay.report("--max-slope=1G", f"--baseline={renamed}"), 2, "the baseline has no run of that name")
     expect(replay.report("--judge=glibc"), 0)
     expect(replay.report("--judge=arena2"), 2, "none of the runs is called arena2")
     expect(replay.report(directory=replay.directory), 2, "no runs in there")
+    # Another program's table is left out; a run that nobody can read may be the one that grew.
+    with open(f"{replay.output}/table.csv", "w") as file:
+        file.write("a,b\n1,2\n")
+    expect(replay.report("--max-slope=1G"), 0, "left out")
+    with open(f"{replay.output}/glibc.2.csv", "w") as file:
+        file.write(text[:len(text) // 2].rpartition("\n")[0] + "\ngarbage\n" + text[len(text) // 2:])
+    expect(replay.report("--max-slope=1G"), 2, "left out")
 
 
 @test
@@ -181,6 +195,9 @@ def reports_in_every_form(replay):
     expect(replay.report("--floors"), 0, "FLOOR", "glibc.1")
     expect(replay.report("--chart=x.gif"), 0, "ends in .svg or .png")
     if shutil.which("gnuplot"):
+        nowhere = replay.report("-j", f"--chart={replay.directory}/no/where.svg")
+        expect(nowhere, 0, "No such file or directory")
+        json.loads(nowhere.out)
         picture = f"{replay.directory}/a b'\".png"
         expect(replay.report(f"--chart={picture}"), 0)
         with open(picture, "rb") as file:
