@@ -229,8 +229,10 @@ static void deliberate(struct deliberation *d) {
         if (d->survey.n_fits == 0 && d->survey.shortest_usec != MG_UNKNOWN)
                 decision->predicted_pause_usec = d->survey.shortest_usec;
         decision->hold_until_usec = hold_until(d);
-        decision->pressure_alert = d->sample->under_pressure && account->known &&
-                                   d->worth_bytes < d->config->min_gain_bytes;
+        /* What a suspended program keeps is no trim's business now, and is not live either. */
+        decision->pressure_alert =
+                        d->sample->under_pressure && account->known &&
+                        MG_MAX(d->worth_bytes, account->freeable_bytes) < d->config->min_gain_bytes;
 
         check_consent(d);
         check_unit(d);

@@ -36,8 +36,8 @@ int costs_decode(struct costs *costs, const char *text);
 int costs_encode(const struct costs *costs, char **ret_text, size_t *ret_length);
 
 /*
- * From a unit's policy state into the table (the line that has not changed for longest makes room). Returns whether the table has changed, or -ENOMEM. And
- * back, where something is known.
+ * From a unit's policy state into the table (the line that has not changed for longest makes room). Returns whether the table has
+ * changed, or -ENOMEM. And back, where something is known.
  */
 int costs_remember(struct costs *costs, const char *name, const struct mg_policy_state *state);
 void costs_recall(const struct costs *costs, const char *name, struct mg_policy_state *state);

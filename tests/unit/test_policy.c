@@ -300,6 +300,11 @@ static void test_suspended_sibling(void **state) {
         sim_tick(&u);
         assert_int_equal(u.decision.action, MG_ACTION_HOLD);
         assert_int_equal(u.decision.reason, MG_REASON_BELOW_MIN_GAIN);
+        u.sample.under_pressure = true;
+        sim_tick(&u);
+        assert_int_equal(u.decision.action, MG_ACTION_HOLD);
+        assert_false(u.decision.pressure_alert);
+        u.sample.under_pressure = false;
         u.pair[1].suspended = false;
         assert_true(sim_tick(&u));
 }
